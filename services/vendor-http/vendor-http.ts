@@ -1,0 +1,35 @@
+/** Requests to one vendor endpoint, as an adapter's primitives make them. */
+
+/** One request. `path` is joined to the endpoint's own path; redirects are never followed. */
+export interface VendorRequest {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON when it is an object, as it is when a string. */
+  readonly body?: unknown;
+  /** True: the request may change something at the vendor. Decides breaker, deadline and outcome. */
+  readonly isMutation: boolean;
+}
+
+/** One answer, whole and bounded. Header names are lower case. */
+export interface VendorResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The body as text; limited in bytes. */
+  readonly text: string;
+  /** The body parsed as JSON; `undefined` when it is not JSON. */
+  readonly json: unknown;
+  /** Normalised Retry-After and kin, with a ceiling; `undefined`: no hint. */
+  readonly retryAfterMs: number | undefined;
+}
+
+/**
+ * Sends within limits. Resolves with a success as `classify` sees it; rejects with ProviderError:
+ * what `classify` made of the answer, or VENDOR_UNREACHABLE, VENDOR_TIMEOUT, VENDOR_UNREADABLE,
+ * CIRCUIT_OPEN. A mutation's error says its outcome: NOT_APPLIED only where nothing was sent or the
+ * vendor refused it, UNKNOWN where it was sent and the answer is not known.
+ */
+export interface VendorHttp {
+  send(request: VendorRequest): Promise<VendorResponse>;
+}
