@@ -1,0 +1,3 @@
+module digital-human-provider/deploy/dev-cluster/guard
+
+go 1.26.0

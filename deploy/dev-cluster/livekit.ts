@@ -1,0 +1,111 @@
+import { randomBytes } from "node:crypto";
+import { get } from "node:http";
+import { ensureBinary } from "./binaries.ts";
+import { startChild, type RunningChild } from "./child-process.ts";
+import { readDevClusterOptions } from "./dev-cluster-options.ts";
+import { findFreeTcpPort, findFreeUdpPort } from "./free-port.ts";
+
+const attemptsMax = 5;
+const probeTimeoutMs = 2_000;
+const startTimeoutMs = 20_000;
+
+/** A LiveKit server on the loopback address with keys of its own. */
+export interface LiveKit {
+  /** http://127.0.0.1:<port>; stays the same over restarts. */
+  readonly url: string;
+  readonly apiKey: string;
+  readonly apiSecret: string;
+  /** SIGTERM, then SIGKILL. May be called twice. */
+  stop(): Promise<void>;
+  /** SIGKILL. restart() brings it back. */
+  kill(): Promise<void>;
+  /** Ends it and starts it again on the same port: its rooms, kept in memory, are gone. */
+  restart(): Promise<void>;
+  /** SIGSTOP: connections stay open, nothing answers. */
+  pause(): void;
+  /** SIGCONT. */
+  resume(): void;
+}
+
+/** Starts a server, by default on a free port. Rejects with its last words. */
+export async function startLiveKit(options: { readonly port?: number } = {}): Promise<LiveKit> {
+  const apiKey = `dev${randomBytes(6).toString("hex")}`;
+  const apiSecret = randomBytes(32).toString("base64url");
+  const launch = (port: number) => launchServer({ port, apiKey, apiSecret });
+  let { port, child } = await launchOnFreePort(options.port, launch);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    apiKey,
+    apiSecret,
+    stop: async () => void (await child.stop()),
+    kill: async () => void (await child.kill()),
+    async restart() {
+      await child.stop();
+      ({ child } = await launchOnFreePort(port, launch));
+    },
+    pause: () => child.pause(),
+    resume: () => child.resume(),
+  };
+}
+
+interface ServerSettings {
+  readonly port: number;
+  readonly apiKey: string;
+  readonly apiSecret: string;
+}
+
+/** Between the search for a port and its use another process may take it: then again. */
+async function launchOnFreePort(
+  wanted: number | undefined,
+  launch: (port: number) => Promise<RunningChild>,
+): Promise<{ port: number; child: RunningChild }> {
+  for (let attempt = 1; ; attempt += 1) {
+    const port = wanted ?? (await findFreeTcpPort());
+    try {
+      return { port, child: await launch(port) };
+    } catch (cause) {
+      if (attempt >= attemptsMax) throw cause;
+    }
+  }
+}
+
+async function launchServer(settings: ServerSettings): Promise<RunningChild> {
+  const { port, apiKey, apiSecret } = settings;
+  const config = {
+    port,
+    bind_addresses: ["127.0.0.1"],
+    keys: { [apiKey]: apiSecret },
+    logging: { level: "warn", json: true },
+    // Media is not used; without these lines its sockets listen on every address.
+    rtc: {
+      tcp_port: 0,
+      udp_port: await findFreeUdpPort(),
+      use_external_ip: false,
+      node_ip: "127.0.0.1",
+      enable_loopback_candidate: true,
+      interfaces: { includes: ["lo"] },
+      stun_servers: [],
+    },
+  };
+  return await startChild({
+    name: "livekit-server",
+    program: await ensureBinary("livekit"),
+    args: [],
+    // Not as an argument: any user of the machine can read those.
+    environment: { ...readDevClusterOptions().environment, LIVEKIT_CONFIG: JSON.stringify(config) },
+    readiness: { kind: "probe", probe: () => answersOk(`http://127.0.0.1:${port}/`) },
+    startTimeoutMs,
+  });
+}
+
+function answersOk(url: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const call = get(url, { agent: false, timeout: probeTimeoutMs }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    call.on("timeout", () => call.destroy(new Error("no answer in time")));
+    // Not reachable is not ready: the starter's deadline ends the asking.
+    call.on("error", () => resolve(false));
+  });
+}
