@@ -43,15 +43,23 @@ const refusedRows: readonly (readonly [rule: string, spec: Manifest, says: RegEx
     { adapter: { address, tls: { mode: "Disabled", serverName: "a" } } },
     /spec\.adapter\.tls:.*serverName is only used with mode Mutual/,
   ],
-  ["an endpoint host with a scheme", { endpointHosts: ["https://a.b"] }, /endpointHosts\[0\]/],
-  ["a star inside an endpoint host", { endpointHosts: ["a.*.example.com"] }, /endpointHosts\[0\]/],
-  ["a bare star as endpoint host", { endpointHosts: ["*"] }, /endpointHosts\[0\]/],
+  [
+    "an endpoint host with a scheme",
+    { endpointHosts: ["https://a.b"] },
+    /endpointHosts\[0\]:.*must be a host in lower case/,
+  ],
+  [
+    "a star inside an endpoint host",
+    { endpointHosts: ["a.*.example.com"] },
+    /endpointHosts\[0\]:.*must be a host/,
+  ],
+  ["a bare star as endpoint host", { endpointHosts: ["*"] }, /endpointHosts\[0\]:.*must be a host/],
   [
     "an endpoint host twice",
     { endpointHosts: ["a.example.com", "a.example.com"] },
     /endpointHosts\[1\]: Duplicate value/,
   ],
-  ["an account with a slash", { account: "a/b" }, /spec\.account/],
+  ["an account with a slash", { account: "a/b" }, /spec\.account:.*must be letters/],
   ["an account of 64 characters", { account: "a".repeat(64) }, /spec\.account: Too long/],
   [
     "an empty list of namespaces",
@@ -113,19 +121,19 @@ const fixedRows: readonly {
     rule: "changing account",
     from: { account: "one" },
     patch: { account: "two" },
-    says: /account cannot be changed, added or removed/,
+    says: /spec\.account:.*account cannot be changed, added or removed/,
   },
   {
     rule: "adding account",
     from: {},
     patch: { account: "one" },
-    says: /account cannot be changed, added or removed/,
+    says: /spec\.account:.*account cannot be changed, added or removed/,
   },
   {
     rule: "removing account",
     from: { account: "one" },
     patch: { account: null },
-    says: /account cannot be changed, added or removed/,
+    says: /spec\.account:.*account cannot be changed, added or removed/,
   },
 ];
 
