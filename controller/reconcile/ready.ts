@@ -1,0 +1,193 @@
+/** Conditions Ready and Available: the two that consumers decide by. Pure. */
+import { assertNever } from "../../services/process/assert-never.ts";
+import { conditionOf } from "../resource/digital-human-provider.ts";
+import type { ConditionInput, Verdict } from "./conditions.ts";
+import type { Failure } from "./failure.ts";
+import type { ObservedInstance } from "./observed-instance.ts";
+
+export interface ReadyVerdicts {
+  readonly ready: Verdict;
+  readonly available: Verdict;
+}
+
+export function readyOf(input: ConditionInput): ReadyVerdicts {
+  const { outcome, object } = input;
+  switch (outcome.kind) {
+    case "ensured":
+      return ensured(outcome.instance, outcome.endpoint, object.spec.driftPolicy);
+    case "failed":
+      return failed(input, outcome.failure);
+    case "in-doubt":
+      return no("Provisioning", inDoubtMessage(outcome.endpoint, outcome.untilMs));
+    case "no-class":
+      return no(outcome.reason, outcome.message);
+    case "refused":
+      return no("InvalidSpec", outcome.message);
+    case "owned-by-another":
+      return no(
+        "OwnedByAnother",
+        `the instance at ${outcome.endpoint} belongs to cluster "${outcome.owner}"; nothing was written. Choose another name or fleet, or take it over with spec.adopt.takeOverFrom`,
+      );
+    case "suspended":
+      return suspended(input);
+    case "retiring":
+      return no(
+        "Provisioning",
+        "the instance at this place is being removed first, then it is made anew",
+      );
+    case "protected":
+      return no(
+        "DeleteBlocked",
+        "spec.deletionProtection is true: set it to false to let the deletion go on",
+      );
+    case "removing":
+      return removing(outcome);
+    default:
+      return assertNever(outcome);
+  }
+}
+
+function ensured(
+  instance: ObservedInstance,
+  endpoint: string,
+  driftPolicy: "Correct" | "Observe",
+): ReadyVerdicts {
+  const available = availableOf(instance);
+  switch (instance.state) {
+    case "READY":
+      return { ready: readyWhenProvisioned(instance, available, driftPolicy), available };
+    case "AWAITING_HUMAN": {
+      const { text, url } = instance.action ?? {
+        text: "a person has to act at the vendor",
+        url: "",
+      };
+      const message = url === "" ? text : `${text}: ${url}`;
+      return { ready: verdict("False", "AwaitingHuman", message), available };
+    }
+    case "FAILED": {
+      const message = `the vendor gave up on ${instance.providerID} at ${endpoint}: ${instance.message || "no reason given"}`;
+      return { ready: verdict("False", "EnsureFailed", message), available };
+    }
+    case "DELETING": {
+      const message = `the vendor is still removing ${instance.providerID} at ${endpoint}`;
+      return { ready: verdict("False", "Provisioning", message), available };
+    }
+    case "PROVISIONING":
+    case "UNKNOWN": {
+      const message = `the vendor is provisioning ${instance.providerID} at ${endpoint}`;
+      return { ready: verdict("False", "Provisioning", message), available };
+    }
+    default:
+      return assertNever(instance.state);
+  }
+}
+
+function readyWhenProvisioned(
+  instance: ObservedInstance,
+  available: Verdict,
+  driftPolicy: "Correct" | "Observe",
+): Verdict {
+  if (instance.billing === "EXHAUSTED" && available.status === "False") {
+    return verdict("False", "BillingStopped", available.message);
+  }
+  if (available.status === "False") return verdict("False", "Unavailable", available.message);
+  if (available.status === "Unknown") return verdict("Unknown", "HealthStale", available.message);
+  if (instance.drift.length > 0 && driftPolicy === "Correct") {
+    const fields = instance.drift.map(({ field }) => field).join(", ");
+    return verdict("False", "Provisioning", `being corrected at the vendor: ${fields}`);
+  }
+  return verdict("True", "ProviderReady", `instance ${instance.providerID} works`);
+}
+
+function availableOf(instance: ObservedInstance): Verdict {
+  if (instance.state !== "READY") {
+    return verdict("False", "NotReady", `the instance is ${instance.state}`);
+  }
+  const words = instance.message;
+  switch (instance.availability) {
+    case "AVAILABLE":
+      return verdict("True", "Available", words || "the vendor says that it works");
+    case "DEGRADED":
+      return verdict("True", "Degraded", words || "the vendor says that it works, with losses");
+    case "UNAVAILABLE":
+      return verdict("False", "Unavailable", words || "the vendor says that it does not work");
+    case "UNKNOWN":
+      return verdict("Unknown", "NotReported", words || "the vendor does not say whether it works");
+    default:
+      return assertNever(instance.availability);
+  }
+}
+
+/** A failed pass: what it does to a Ready that was true of this very generation. */
+function failed({ object }: ConditionInput, failure: Failure): ReadyVerdicts {
+  const { readyReason: reason, message } = failure;
+  const before = conditionOf(object.status, "Ready");
+  const availableBefore = conditionOf(object.status, "Available");
+  const wasProvisioned = before !== undefined && before.status !== "False";
+  const isOfThisGeneration = before?.observedGeneration === object.generation;
+  const keepsOldTruth = failure.condition === "ReplaceRequired";
+  if (wasProvisioned && (isOfThisGeneration || keepsOldTruth)) {
+    if (failure.readyEffect === "keep" && availableBefore !== undefined) {
+      return { ready: before, available: availableBefore };
+    }
+    if (failure.readyEffect === "unknown") {
+      return {
+        ready: verdict("Unknown", reason, message),
+        available: verdict("Unknown", reason, message),
+      };
+    }
+  }
+  return {
+    ready: verdict("False", reason, message),
+    available:
+      failure.readyEffect === "refused"
+        ? verdict("False", reason, message)
+        : verdict("Unknown", reason, message),
+  };
+}
+
+function suspended({ object }: ConditionInput): ReadyVerdicts {
+  const before = conditionOf(object.status, "Ready");
+  const available = conditionOf(object.status, "Available");
+  if (before?.status === "True" && available !== undefined) {
+    const message =
+      "the instance serves as last asked for; spec.suspend holds every change until it is false";
+    return { ready: verdict("True", "Suspended", message), available };
+  }
+  return no("Suspended", "spec.suspend is true: nothing is created or changed until it is false");
+}
+
+function removing(outcome: {
+  readonly failure?: Failure;
+  readonly untilMs?: number;
+}): ReadyVerdicts {
+  const { failure, untilMs } = outcome;
+  if (failure !== undefined) {
+    const reason = failure.needsPerson ? "DeleteBlocked" : "DeleteFailed";
+    return no(reason, failure.message);
+  }
+  const why =
+    untilMs === undefined
+      ? "the vendor is removing the instance"
+      : `the answer of an earlier call was lost, so absence is believed from ${clockTime(untilMs)} on; the deletion then goes on by itself`;
+  return no("Deleting", why);
+}
+
+function inDoubtMessage(endpoint: string, untilMs: number): string {
+  return `the answer of an earlier call to ${endpoint} was lost; nothing is created before ${clockTime(untilMs)}, then work goes on by itself`;
+}
+
+function clockTime(ms: number): string {
+  return new Date(Math.ceil(ms / 1000) * 1000).toISOString().replace(".000Z", "Z");
+}
+
+function no(reason: string, message: string): ReadyVerdicts {
+  return {
+    ready: verdict("False", reason, message),
+    available: verdict("Unknown", reason, message),
+  };
+}
+
+function verdict(status: Verdict["status"], reason: string, message: string): Verdict {
+  return { status, reason, message };
+}
