@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { get } from "node:http";
+import { request } from "node:http";
+import { SignJWT } from "jose";
 import { ensureBinary } from "./binaries.ts";
 import { startChild, type RunningChild } from "./child-process.ts";
 import { readDevClusterOptions } from "./dev-cluster-options.ts";
@@ -8,6 +9,9 @@ import { findFreeTcpPort, findFreeUdpPort } from "./free-port.ts";
 const attemptsMax = 5;
 const probeTimeoutMs = 2_000;
 const startTimeoutMs = 20_000;
+const tokenSeconds = 60;
+/** It keeps nothing that is worth a wait, and overhears SIGTERM in its first 100 ms. */
+const stopTimeoutMs = 1_000;
 
 /** A LiveKit server on the loopback address with keys of its own. */
 export interface LiveKit {
@@ -37,10 +41,10 @@ export async function startLiveKit(options: { readonly port?: number } = {}): Pr
     url: `http://127.0.0.1:${port}`,
     apiKey,
     apiSecret,
-    stop: async () => void (await child.stop()),
+    stop: async () => void (await child.stop(stopTimeoutMs)),
     kill: async () => void (await child.kill()),
     async restart() {
-      await child.stop();
+      await child.stop(stopTimeoutMs);
       ({ child } = await launchOnFreePort(port, launch));
     },
     pause: () => child.pause(),
@@ -93,19 +97,40 @@ async function launchServer(settings: ServerSettings): Promise<RunningChild> {
     args: [],
     // Not as an argument: any user of the machine can read those.
     environment: { ...readDevClusterOptions().environment, LIVEKIT_CONFIG: JSON.stringify(config) },
-    readiness: { kind: "probe", probe: () => answersOk(`http://127.0.0.1:${port}/`) },
+    readiness: { kind: "probe", probe: () => serves(settings) },
     startTimeoutMs,
   });
 }
 
-function answersOk(url: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const call = get(url, { agent: false, timeout: probeTimeoutMs }, (response) => {
-      response.resume();
-      resolve(response.statusCode === 200);
-    });
+/**
+ * Asks for the rooms with this server's own key: another server that got hold of the port would
+ * refuse the key, so it is never taken for ours.
+ */
+async function serves(settings: ServerSettings): Promise<boolean> {
+  const token = await new SignJWT({ video: { roomList: true } })
+    .setProtectedHeader({ alg: "HS256" })
+    .setIssuer(settings.apiKey)
+    .setExpirationTime(`${tokenSeconds} s`)
+    .sign(new TextEncoder().encode(settings.apiSecret));
+  return await new Promise((resolve) => {
+    const call = request(
+      {
+        host: "127.0.0.1",
+        port: settings.port,
+        path: "/twirp/livekit.RoomService/ListRooms",
+        method: "POST",
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        agent: false,
+        timeout: probeTimeoutMs,
+      },
+      (response) => {
+        response.resume();
+        resolve(response.statusCode === 200);
+      },
+    );
     call.on("timeout", () => call.destroy(new Error("no answer in time")));
     // Not reachable is not ready: the starter's deadline ends the asking.
     call.on("error", () => resolve(false));
+    call.end("{}");
   });
 }
