@@ -135,9 +135,18 @@ export class ProviderError extends Error {
     this.facts = facts;
   }
 
-  /** An error that came without our details: only its code is known. */
-  static foreign(code: Code, message: string, cause?: unknown): ProviderError {
-    return new ForeignError(code, message, cause);
+  /**
+   * An error without a reason of ours: a library's, a proxy's, or a newer peer's. Only its code is
+   * known, and what `facts` tells (an outcome that came beside an unknown reason, or that we know
+   * ourselves because nothing was sent).
+   */
+  static foreign(
+    code: Code,
+    message: string,
+    cause?: unknown,
+    facts: ProviderErrorFacts = {},
+  ): ProviderError {
+    return new ForeignError(code, message, { ...facts, ...(cause === undefined ? {} : { cause }) });
   }
 
   /** What a mutation that failed like this may have done; without a statement: unknown. */
@@ -147,20 +156,22 @@ export class ProviderError extends Error {
 
   /** The same error, saying what it did to the vendor. */
   withOutcome(outcome: MutationEffect, providerId?: string): ProviderError {
-    if (this.reason === undefined) return this;
-    return new ProviderError(this.reason, this.message, {
+    const facts = {
       ...this.facts,
       outcome,
       ...(providerId === undefined ? {} : { providerId }),
-    });
+    };
+    return this.reason === undefined
+      ? new ForeignError(this.code, this.message, facts)
+      : new ProviderError(this.reason, this.message, facts);
   }
 }
 
 class ForeignError extends ProviderError {
   override readonly reason: Reason | undefined;
 
-  constructor(code: Code, message: string, cause: unknown) {
-    super("VENDOR_ERROR", message, { code, cause });
+  constructor(code: Code, message: string, facts: ProviderErrorFacts) {
+    super("VENDOR_ERROR", message, { ...facts, code });
     this.reason = undefined;
   }
 }
