@@ -89,12 +89,12 @@ export function noFacts(): Facts {
 export function decide(view: View): Step {
   const { object, isSettled } = view;
   if (object.isDeleting && !object.finalizers.includes(cleanupFinalizer)) return rest("not-ours");
+  if (object.isDeleting && object.record.length === 0) return { kind: "remove-finalizer" };
   if (isSettled) return rest("settled");
   return object.isDeleting ? decideDeletion(view) : decideProvision(view);
 }
 
 function decideDeletion({ object, facts }: View): Step {
-  if (object.record.length === 0) return { kind: "remove-finalizer" };
   if (object.spec.isDeletionProtected) return rest("protected");
   const next = object.record.find((placement) => !facts.removals.has(identity(placement)));
   if (next !== undefined) return { kind: "remove", placement: next };

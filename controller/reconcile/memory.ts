@@ -1,0 +1,75 @@
+/**
+ * What one process remembers of an object between passes. All of it can be lost: a fresh process
+ * asks the vendor again. It keeps a settled object free of requests, and a failed one from being
+ * asked again before its time by an event that changes nothing.
+ */
+import type { ClassChoice } from "../resource/class-choice.ts";
+import type { DigitalHumanProvider } from "../resource/digital-human-provider.ts";
+import { cleanupFinalizer, reconcileRequestedAnnotation } from "../resource/names.ts";
+import { placementToJson } from "../resource/placement.ts";
+import type { Outcome } from "./conditions.ts";
+
+export interface Memory {
+  /** Everything the last pass depended on; another value calls for a new pass. */
+  readonly fingerprint: string;
+  readonly outcome: Outcome;
+  readonly cleanupFailures: ReadonlyMap<string, string>;
+  /** Epoch ms of the next pass that asks the vendor, if nothing changes before. */
+  readonly dueMs: number;
+  /** Epoch ms before which the vendor asked not to be called, changed or not; 0: none. */
+  readonly holdUntilMs: number;
+  /** Failures in a row, for the back-off. */
+  readonly failures: number;
+}
+
+export class Memories {
+  readonly #byKey = new Map<string, Memory>();
+  /** Ids an Ensure answered that could not be recorded yet, by key and realm. */
+  readonly #answeredIds = new Map<string, ReadonlyMap<string, string>>();
+
+  get(key: string): Memory | undefined {
+    return this.#byKey.get(key);
+  }
+
+  set(key: string, memory: Memory): void {
+    this.#byKey.set(key, memory);
+  }
+
+  answeredId(key: string, realm: string): string {
+    return this.#answeredIds.get(key)?.get(realm) ?? "";
+  }
+
+  rememberAnsweredId(key: string, realm: string, providerID: string): void {
+    this.#answeredIds.set(
+      key,
+      new Map([...(this.#answeredIds.get(key) ?? []), [realm, providerID]]),
+    );
+  }
+
+  forgetAnsweredId(key: string, realm: string): void {
+    const ids = new Map(this.#answeredIds.get(key) ?? []);
+    ids.delete(realm);
+    if (ids.size === 0) this.#answeredIds.delete(key);
+    else this.#answeredIds.set(key, ids);
+  }
+
+  forget(key: string): void {
+    this.#byKey.delete(key);
+    this.#answeredIds.delete(key);
+  }
+}
+
+/** What a pass depends on: the object's wishes, its record, its class. Not its conditions. */
+export function fingerprintOf(object: DigitalHumanProvider, choice: ClassChoice): string {
+  return JSON.stringify([
+    object.uid,
+    object.generation,
+    object.isDeleting,
+    object.finalizers.includes(cleanupFinalizer),
+    object.annotations[reconcileRequestedAnnotation] ?? "",
+    object.record.map(placementToJson),
+    choice.kind === "chosen"
+      ? [choice.class.uid, choice.class.generation]
+      : [choice.reason, choice.message],
+  ]);
+}

@@ -1,0 +1,41 @@
+/** What the reconciler is made of: passed in once, so that tests choose time, chance and wire. */
+import type { Clock } from "../../services/process/clock.ts";
+import type { Log } from "../../services/process/log.ts";
+import type { Providers } from "../providers/providers.ts";
+import type { DoubtLedger } from "./doubt.ts";
+import type { InheritedDoubt } from "./inherited-doubt.ts";
+import type { Memories } from "./memory.ts";
+import type { FleetIdentity } from "./provider-requests.ts";
+import type { ProviderObjects } from "./provider-objects.ts";
+import type { ScheduleOptions } from "./schedule.ts";
+
+export interface ReconcilerOptions extends ScheduleOptions {
+  /** Deadline of one call to an adapter. */
+  readonly callDeadlineMs: number;
+}
+
+export interface ReconcilerParts {
+  readonly objects: ProviderObjects;
+  readonly providers: Pick<Providers, "connected">;
+  readonly doubts: DoubtLedger;
+  readonly inherited: InheritedDoubt;
+  readonly memories: Memories;
+  readonly identity: FleetIdentity;
+  readonly clock: Clock;
+  /** 0 to 1; spreads what would else come at once. */
+  readonly random: () => number;
+  readonly log: Log;
+  readonly options: ReconcilerOptions;
+  /** Until when this process certainly leads, epoch ms: not_after of its mutations. */
+  readonly certainUntilMs: () => number;
+}
+
+/**
+ * Epoch ms until which absence in this realm proves nothing; 0: no doubt. A placement that was
+ * recorded before this process began is in doubt without end until its adapter has said how long
+ * its calls may linger.
+ */
+export function doubtUntilMs(parts: ReconcilerParts, key: string, realm: string): number {
+  if (parts.inherited.has(key, realm)) return Number.POSITIVE_INFINITY;
+  return parts.doubts.untilMs(key, realm, parts.clock.now());
+}

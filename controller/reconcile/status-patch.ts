@@ -1,0 +1,77 @@
+/** The status as it should stand after a pass. Pure; only its difference is ever sent. */
+import type { ClassChoice } from "../resource/class-choice.ts";
+import type { DigitalHumanProvider } from "../resource/digital-human-provider.ts";
+import type { JsonObject } from "../resource/json-door.ts";
+import { isSamePlace, placementToJson } from "../resource/placement.ts";
+import type { Placement } from "../resource/placement.ts";
+import { conditionsOf, observedGenerationOf } from "./conditions.ts";
+import type { ConditionInput } from "./conditions.ts";
+
+/** `undefined` fields are taken away. */
+export function nextStatus(input: ConditionInput, choice: ClassChoice): JsonObject {
+  const { object, record, outcome } = input;
+  const until = rateLimitedUntil(input);
+  const usage = outcome.kind === "ensured" ? outcome.instance.usage : object.rawStatus["usage"];
+  return withoutEmpty({
+    ...object.rawStatus,
+    observedGeneration: observedGenerationOf(input),
+    providerID: currentProviderID(record, choice) || undefined,
+    className: choice.kind === "chosen" ? choice.class.name : object.status.className,
+    account: (choice.kind === "chosen" ? choice.class.account : object.status.account) || undefined,
+    placements: record.length === 0 ? undefined : record.map(placementToJson),
+    usage: isEmpty(usage) ? undefined : usage,
+    rateLimitedUntil: until,
+    conditions: conditionsOf(input),
+  });
+}
+
+/** The status with another record and nothing else changed. */
+export function statusWithRecord(
+  object: DigitalHumanProvider,
+  record: readonly Placement[],
+): JsonObject {
+  return withoutEmpty({
+    ...object.rawStatus,
+    placements: record.length === 0 ? undefined : record.map(placementToJson),
+  });
+}
+
+/** The id at the wanted place, else that of the place which still serves. */
+function currentProviderID(record: readonly Placement[], choice: ClassChoice): string {
+  const wanted =
+    choice.kind === "chosen"
+      ? record.find((placement) => isSamePlace(placement, choice.place))
+      : undefined;
+  if (wanted !== undefined && wanted.providerID !== "") return wanted.providerID;
+  return record.find((placement) => placement.providerID !== "")?.providerID ?? "";
+}
+
+function rateLimitedUntil({ outcome, object, nowMs }: ConditionInput): string | undefined {
+  if (outcome.kind === "ensured") {
+    const untilMs = outcome.instance.rateLimitedUntilMs;
+    return untilMs === undefined || untilMs <= nowMs ? undefined : wholeSecond(untilMs);
+  }
+  const failure = "failure" in outcome ? outcome.failure : undefined;
+  if (failure?.condition === "RateLimited") {
+    return failure.retryAfterMs === undefined
+      ? undefined
+      : wholeSecond(nowMs + failure.retryAfterMs);
+  }
+  return object.status.rateLimitedUntil;
+}
+
+/** Rounded up: an attempt a moment early is an attempt too many. */
+function wholeSecond(ms: number): string {
+  return new Date(Math.ceil(ms / 1000) * 1000).toISOString().replace(".000Z", "Z");
+}
+
+function isEmpty(value: unknown): boolean {
+  return (
+    value === undefined ||
+    (typeof value === "object" && value !== null && Object.keys(value).length === 0)
+  );
+}
+
+function withoutEmpty(status: Readonly<Record<string, unknown>>): JsonObject {
+  return Object.fromEntries(Object.entries(status).filter(([, value]) => value !== undefined));
+}
