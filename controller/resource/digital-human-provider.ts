@@ -30,7 +30,8 @@ export interface DigitalHumanProvider {
   readonly status: ProviderStatus;
   /** Where an instance may exist: see placement.ts. */
   readonly record: readonly Placement[];
-  /** status as it came, so that patches are differences and unknown fields survive. */
+  /** The object as it came, so that patches are differences and unknown fields survive. */
+  readonly raw: JsonObject;
   readonly rawStatus: JsonObject;
 }
 
@@ -78,7 +79,7 @@ export interface Condition {
   readonly lastTransitionTime: string;
 }
 
-export function parseDigitalHumanProvider(raw: unknown): DigitalHumanProvider {
+export function parseDigitalHumanProvider(raw: JsonObject): DigitalHumanProvider {
   const metadata = objectAt(raw, "metadata");
   const status = objectAt(raw, "status");
   const namespace = stringAt(metadata, "namespace") ?? "";
@@ -98,6 +99,7 @@ export function parseDigitalHumanProvider(raw: unknown): DigitalHumanProvider {
     spec: parseSpec(objectAt(raw, "spec")),
     status: parseStatus(status),
     record: effectiveRecord(status, annotations[firstPlacementAnnotation], uid),
+    raw,
     rawStatus: status,
   };
 }
