@@ -5,7 +5,7 @@ import type { Log } from "../../services/process/log.ts";
 import { ApiAccessCache, isSameConnection } from "./api-access-cache.ts";
 import { ApiError, apiErrorFromAnswer, isApiError } from "./api-error.ts";
 import type { ApiErrorKind } from "./api-error.ts";
-import { Deadline } from "./deadline.ts";
+import { Deadline } from "../queue/deadline.ts";
 import { createHttp2Client } from "./http2-client.ts";
 import { parseJsonLines } from "./json-lines.ts";
 import type { ApiAccess, ApiAccessSource } from "./kube-config.ts";

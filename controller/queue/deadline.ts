@@ -7,7 +7,10 @@ import type { Clock, Timer } from "../../services/process/clock.ts";
 export class Deadline implements Disposable {
   readonly #controller = new AbortController();
   readonly #callerSignal: AbortSignal | undefined;
-  readonly #onCallerAbort = (): void => this.#controller.abort(this.#callerSignal?.reason);
+  readonly #onCallerAbort = (): void => {
+    this.#timer?.cancel();
+    this.#controller.abort(this.#callerSignal?.reason);
+  };
   readonly #clock: Clock;
   #timer: Timer | undefined;
   #isTimedOut = false;
@@ -51,6 +54,12 @@ export class Deadline implements Disposable {
     } finally {
       if (onAbort !== undefined) this.signal.removeEventListener("abort", onAbort);
     }
+  }
+
+  /** Ends whatever goes on under this deadline now. */
+  end(): void {
+    this[Symbol.dispose]();
+    this.#controller.abort(new Error("ended by its owner"));
   }
 
   [Symbol.dispose](): void {

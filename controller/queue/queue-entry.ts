@@ -1,0 +1,39 @@
+import type { Timer } from "../../services/process/clock.ts";
+import type { Priority } from "./ready-keys.ts";
+
+/** What a work queue knows of one key. Instants are monotonic milliseconds. */
+export interface QueueEntry {
+  readonly key: string;
+  group: string;
+  priority: Priority;
+  phase: "idle" | "waiting" | "ready" | "running";
+  /** When the key is wished to run next; infinite where it is not. */
+  wantedAtMs: number;
+  /** True where something happened since the last run began, which a mere requeue is not. */
+  hasEvent: boolean;
+  /** The floor a failure sets for events. */
+  notBeforeMs: number;
+  failures: number;
+  readyAtMs: number | undefined;
+  startedAtMs: number;
+  /** The group the present run counts for; the key may have moved to another since. */
+  runGroup: string;
+  timer: Timer | undefined;
+}
+
+export function newQueueEntry(key: string, group: string, priority: Priority): QueueEntry {
+  return {
+    key,
+    group,
+    priority,
+    phase: "idle",
+    wantedAtMs: Number.POSITIVE_INFINITY,
+    hasEvent: false,
+    notBeforeMs: Number.NEGATIVE_INFINITY,
+    failures: 0,
+    readyAtMs: undefined,
+    startedAtMs: 0,
+    runGroup: group,
+    timer: undefined,
+  };
+}

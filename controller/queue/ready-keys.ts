@@ -1,0 +1,102 @@
+/** Strongest first. Resync is work nobody waits for. */
+export const priorities = ["deletion", "change", "resync"] as const;
+export type Priority = (typeof priorities)[number];
+
+/** The stronger of two priorities. */
+export function strongerPriority(a: Priority, b: Priority): Priority {
+  return priorities.indexOf(a) <= priorities.indexOf(b) ? a : b;
+}
+
+export interface ReadyKey {
+  readonly key: string;
+  readonly group: string;
+  readonly priority: Priority;
+}
+
+/**
+ * Keys ready to run, first come first served within a group and priority. Groups take turns, so
+ * that one with hundreds of keys delays another by one key and not by hundreds. A stronger
+ * priority goes first, but a weaker one is passed over only so many times in a row.
+ */
+export class ReadyKeys {
+  readonly #lanes = new Map<Priority, Lane>(priorities.map((priority) => [priority, newLane()]));
+
+  add({ key, group, priority }: ReadyKey): void {
+    const lane = this.#lane(priority);
+    const keys = lane.keysByGroup.get(group);
+    if (keys === undefined) lane.keysByGroup.set(group, new Set([key]));
+    else keys.add(key);
+    lane.size += 1;
+  }
+
+  /** The key must have been added with just this group and priority. */
+  remove({ key, group, priority }: ReadyKey): void {
+    const lane = this.#lane(priority);
+    const keys = lane.keysByGroup.get(group);
+    if (keys?.delete(key) !== true) return;
+    lane.size -= 1;
+    if (keys.size === 0) lane.keysByGroup.delete(group);
+  }
+
+  sizeOf(priority: Priority): number {
+    return this.#lane(priority).size;
+  }
+
+  /** Takes out the key whose turn it is among the groups that may run; undefined if none may. */
+  take(mayRun: (group: string) => boolean): ReadyKey | undefined {
+    const candidates: { readonly priority: Priority; readonly group: string }[] = [];
+    for (const priority of priorities) {
+      const group = firstGroup(this.#lane(priority), mayRun);
+      if (group !== undefined) candidates.push({ priority, group });
+    }
+    const starved = candidates.findLast(
+      ({ priority }) => this.#lane(priority).passedOver >= passedOverMax,
+    );
+    const chosen = starved ?? candidates[0];
+    if (chosen === undefined) return undefined;
+    for (const { priority } of candidates) {
+      const lane = this.#lane(priority);
+      lane.passedOver = priority === chosen.priority ? 0 : lane.passedOver + 1;
+    }
+    return this.#takeFirst(chosen.priority, chosen.group);
+  }
+
+  #takeFirst(priority: Priority, group: string): ReadyKey | undefined {
+    const lane = this.#lane(priority);
+    const keys = lane.keysByGroup.get(group);
+    const [key] = keys ?? [];
+    if (keys === undefined || key === undefined) return undefined;
+    this.remove({ key, group, priority });
+    // Behind the others: it is their turn next.
+    if (lane.keysByGroup.delete(group)) lane.keysByGroup.set(group, keys);
+    return { key, group, priority };
+  }
+
+  #lane(priority: Priority): Lane {
+    const lane = this.#lanes.get(priority);
+    if (lane === undefined) throw new Error(`unknown priority "${priority}"`);
+    return lane;
+  }
+}
+
+interface Lane {
+  /** In the order of turns. */
+  readonly keysByGroup: Map<string, Set<string>>;
+  size: number;
+  /** How often another priority was served while this one could have been. */
+  passedOver: number;
+}
+
+function newLane(): Lane {
+  return { keysByGroup: new Map(), size: 0, passedOver: 0 };
+}
+
+function firstGroup(lane: Lane, mayRun: (group: string) => boolean): string | undefined {
+  for (const group of lane.keysByGroup.keys()) {
+    if (mayRun(group)) return group;
+  }
+  return undefined;
+}
+
+/** One of eight runs goes to the weaker priority while both have keys. */
+const passedOverMax = 7;
