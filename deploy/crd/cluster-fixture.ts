@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { startCluster, type Cluster } from "../dev-cluster/cluster.ts";
 import type { CommandResult } from "../dev-cluster/command.ts";
@@ -11,15 +10,10 @@ export type Layer = "crd" | "policy" | "controller" | "samples";
 /** A manifest as tests write it: any JSON, since they send wrong ones too. */
 export type Manifest = Readonly<Record<string, unknown>>;
 
-/** Who sends a request, for `kubectl --as`. */
-export const controllerUser = "system:serviceaccount:dhp-system:dhp-controller";
-
 export const finalizer = "dhp.example.com/provider-cleanup";
 export const firstPlacementAnnotation = "dhp.example.com/first-placement";
 
 const deployFolder = dirname(dirname(fileURLToPath(import.meta.url)));
-const pollMs = 200;
-const waitMsMax = 30_000;
 
 /** Starts an API server, applies the layers in order and waits until both kinds are served. */
 export async function startClusterWith(layers: readonly Layer[]): Promise<Cluster> {
@@ -104,9 +98,9 @@ export function mergePatch(
   return cluster.kubectl(["patch", what, "--type=merge", "-p", JSON.stringify(patch), ...args]);
 }
 
-/** Asserts that kubectl succeeded, with its own words when it did not. */
+/** Asserts that a command or request succeeded, with its own words when it did not. */
 export function expectDone(result: CommandResult): string {
-  assert.equal(result.code, 0, `kubectl failed: ${result.stderr}`);
+  assert.equal(result.code, 0, `failed: ${result.stderr}`);
   return result.stdout;
 }
 
@@ -132,13 +126,4 @@ export interface ReadObject {
   };
   readonly spec: Manifest;
   readonly status?: Manifest;
-}
-
-/** Polls until `attempt` holds; fails with the last reason after 30 s. */
-export async function eventually(what: string, attempt: () => Promise<boolean>): Promise<void> {
-  const giveUpAt = performance.now() + waitMsMax;
-  while (!(await attempt())) {
-    assert.ok(performance.now() < giveUpAt, `not within ${waitMsMax} ms: ${what}`);
-    await delay(pollMs);
-  }
 }
