@@ -9,9 +9,11 @@ import (
 )
 
 // controllers are those that tests of an operator can notice: namespaces that end, owner
-// references that are collected, Deployments that make pods (which nothing runs here).
+// references that are collected, roles "view" and "edit" that are filled from others, Deployments
+// that make pods (which nothing runs here).
 const controllers = "namespace-controller,garbage-collector-controller,deployment-controller," +
-	"replicaset-controller,serviceaccount-controller,endpointslice-controller"
+	"replicaset-controller,serviceaccount-controller,endpointslice-controller," +
+	"clusterrole-aggregation-controller"
 
 // runControllerManager serves until SIGTERM or SIGINT. It needs no port of its own.
 func runControllerManager(opts options) error {
