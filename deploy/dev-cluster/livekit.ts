@@ -19,6 +19,8 @@ export interface LiveKit {
   readonly url: string;
   readonly apiKey: string;
   readonly apiSecret: string;
+  /** Process id of the server that runs now; another one after a restart. */
+  readonly pid: number;
   /** SIGTERM, then SIGKILL. May be called twice. */
   stop(): Promise<void>;
   /** SIGKILL. restart() brings it back. */
@@ -41,6 +43,9 @@ export async function startLiveKit(options: { readonly port?: number } = {}): Pr
     url: `http://127.0.0.1:${port}`,
     apiKey,
     apiSecret,
+    get pid() {
+      return child.pid;
+    },
     stop: async () => void (await child.stop(stopTimeoutMs)),
     kill: async () => void (await child.kill()),
     async restart() {
