@@ -18,6 +18,7 @@ import type {
 
 /** Limits of one call. There is no call without a deadline. */
 export interface CallOptions {
+  /** How long the call may take from now, connecting included. */
   readonly deadlineMs: number;
   readonly signal?: AbortSignal;
 }
