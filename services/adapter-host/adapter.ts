@@ -41,7 +41,10 @@ export interface AdapterInfo {
   /** Fields (paths within spec) that the vendor cannot change after creation. */
   readonly immutableFields: readonly string[];
   readonly nameBytesMax?: number;
+  /** What an account may do where the accounts file names no number. */
   readonly callsPerSecond?: number;
+  /** Credential fields that are no secrets, such as the id of an API key; others are redacted. */
+  readonly publicCredentialFields?: readonly string[];
   /** How long a mutation that was sent may still take effect. */
   readonly mutationDeadlineMs: number;
 }
@@ -104,6 +107,7 @@ export interface FoundInstance {
   /** Plain words on its health, without secrets. */
   readonly message?: string;
   readonly usage?: FoundUsage;
+  /** Decides which of several with one key is ours; 0: the vendor does not say. */
   readonly createdAtMs: number;
 }
 

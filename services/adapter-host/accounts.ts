@@ -1,0 +1,223 @@
+/**
+ * The accounts file: which vendor accounts this adapter may use, where, and with which credential.
+ *
+ *     accounts:
+ *       default:
+ *         endpointHosts: [livekit.example.com, "*.livekit.example.com"]
+ *         credentialFile: credentials/default   # a folder (one file a field) or a JSON or YAML file
+ *         callsPerSecond: 20
+ *
+ * Both the file and the credentials are looked at again when they are used, so a mounted Secret
+ * rotates without a restart. Credential values are registered with the redaction, but for fields
+ * that the adapter names as public (an API key's id, which may be part of a realm).
+ */
+import { readdir, readFile, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { parse as parseYaml } from "yaml";
+
+import { ProviderError } from "../contract/provider-error.ts";
+import type { Clock } from "../process/clock.ts";
+import type { Log } from "../process/log.ts";
+import { registerSecret } from "../process/redaction.ts";
+import { isHostPattern } from "../vendor-http/allow-list.ts";
+
+/** One named account. */
+export interface Account {
+  readonly name: string;
+  readonly endpointHosts: readonly string[];
+  /** Absolute path of a folder or file. */
+  readonly credentialFile: string;
+  /** Vendor calls a second, over all calls with this account; absent: the adapter's default. */
+  readonly callsPerSecond?: number;
+}
+
+/** Finds accounts and their credentials. */
+export interface Accounts {
+  /** @param name empty: the account called "default" */
+  find(name: string): Promise<Account | undefined>;
+  /** Fields of the account's credential. BAD_CREDENTIAL when it cannot be read. */
+  credentialOf(account: Account): Promise<Readonly<Record<string, string>>>;
+}
+
+const fileBytesMax = 1024 * 1024;
+const credentialBytesMax = 64 * 1024;
+const credentialFieldsMax = 32;
+const accountsMax = 1000;
+const defaultAccountName = "default";
+/** How long what was read is used before the file is looked at again. */
+const freshMs = 1000;
+
+export interface AccountsOptions {
+  readonly path: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Credential fields that are no secrets. */
+  readonly publicFields: readonly string[];
+}
+
+/** Reads the file once; throws one error that names every mistake in it. */
+export async function openAccounts(options: AccountsOptions): Promise<Accounts> {
+  const watched = new WatchedAccounts(options);
+  await watched.load();
+  return watched;
+}
+
+class WatchedAccounts implements Accounts {
+  readonly #path: string;
+  readonly #options: AccountsOptions;
+  #accounts: ReadonlyMap<string, Account> = new Map();
+  #version = "";
+  #checkedAtMs = 0;
+
+  constructor(options: AccountsOptions) {
+    this.#path = resolve(options.path);
+    this.#options = options;
+  }
+
+  async load(): Promise<void> {
+    this.#version = await versionOf(this.#path);
+    this.#accounts = parseAccounts(await readBounded(this.#path, fileBytesMax), this.#path);
+    this.#checkedAtMs = this.#options.clock.monotonicMs();
+  }
+
+  async find(name: string): Promise<Account | undefined> {
+    if (this.#options.clock.monotonicMs() - this.#checkedAtMs >= freshMs) await this.#reload();
+    return this.#accounts.get(name === "" ? defaultAccountName : name);
+  }
+
+  async credentialOf(account: Account): Promise<Readonly<Record<string, string>>> {
+    try {
+      const fields = await readCredential(account.credentialFile);
+      for (const [name, value] of Object.entries(fields)) {
+        if (!this.#options.publicFields.includes(name)) registerSecret(value);
+      }
+      return fields;
+    } catch (cause) {
+      const why = cause instanceof CredentialError ? cause.message : "the file cannot be read";
+      const message = `credential of account "${account.name}": ${why}`;
+      throw new ProviderError("BAD_CREDENTIAL", message, { cause });
+    }
+  }
+
+  /** A file that is broken now changes nothing: the last good one stays in force, and the log says so. */
+  async #reload(): Promise<void> {
+    this.#checkedAtMs = this.#options.clock.monotonicMs();
+    try {
+      if ((await versionOf(this.#path)) === this.#version) return;
+      await this.load();
+      this.#options.log.info(
+        { path: this.#path, accounts: this.#accounts.size },
+        "accounts read again",
+      );
+    } catch (error) {
+      this.#options.log.warn(
+        { path: this.#path, error },
+        "accounts cannot be read, the last ones stay",
+      );
+    }
+  }
+}
+
+/** Exported for its test: the file's text to accounts; throws one error with all mistakes. */
+export function parseAccounts(text: string, path: string): ReadonlyMap<string, Account> {
+  const root: unknown = parseYaml(text, { maxAliasCount: 0 });
+  const entries = Object.entries(recordOf(recordOf(root)?.["accounts"]) ?? {});
+  const mistakes: string[] = [];
+  if (entries.length === 0) mistakes.push('"accounts" names no account');
+  if (entries.length > accountsMax) mistakes.push(`more than ${accountsMax} accounts`);
+  const accounts = new Map<string, Account>();
+  for (const [name, value] of entries.slice(0, accountsMax)) {
+    const account = parseAccount(name, recordOf(value) ?? {}, path, mistakes);
+    accounts.set(name, account);
+  }
+  if (mistakes.length > 0) throw new Error(`accounts file ${path}: ${mistakes.join("; ")}`);
+  return accounts;
+}
+
+const accountFields = ["endpointHosts", "credentialFile", "callsPerSecond"];
+
+function parseAccount(
+  name: string,
+  fields: Readonly<Record<string, unknown>>,
+  path: string,
+  mistakes: string[],
+): Account {
+  const { endpointHosts, credentialFile, callsPerSecond } = fields;
+  const hosts = (Array.isArray(endpointHosts) ? endpointHosts : []).filter(isString);
+  const say = (why: string): number => mistakes.push(`accounts.${name}.${why}`);
+  if (!/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(name)) say(": not a name of a Secret");
+  for (const unknown of Object.keys(fields).filter((field) => !accountFields.includes(field))) {
+    say(`${unknown}: unknown field`);
+  }
+  if (hosts.length === 0 || !hosts.every(isHostPattern)) {
+    say('endpointHosts: want hosts such as "api.example.com" or "*.example.com"');
+  }
+  if (!isString(credentialFile) || credentialFile === "") say("credentialFile: want a path");
+  const isRate = typeof callsPerSecond === "number" && callsPerSecond > 0 && callsPerSecond <= 1e6;
+  if (callsPerSecond !== undefined && !isRate) say("callsPerSecond: want a number above 0");
+  return {
+    name,
+    endpointHosts: hosts,
+    credentialFile: resolve(dirname(path), isString(credentialFile) ? credentialFile : ""),
+    ...(isRate ? { callsPerSecond } : {}),
+  };
+}
+
+/** The message holds no content of the file. */
+class CredentialError extends Error {}
+
+async function readCredential(path: string): Promise<Readonly<Record<string, string>>> {
+  const isFolder = (await stat(path)).isDirectory();
+  const fields = isFolder ? await readFolder(path) : await readDocument(path);
+  if (Object.keys(fields).length === 0) throw new CredentialError("no field in it");
+  return fields;
+}
+
+/** A mounted Secret: one file a field. Names with a dot in front are the mount's own links. */
+async function readFolder(folder: string): Promise<Readonly<Record<string, string>>> {
+  const names = (await readdir(folder)).filter((name) => !name.startsWith("."));
+  if (names.length > credentialFieldsMax) throw new CredentialError("too many fields");
+  const fields: Record<string, string> = {};
+  for (const name of names) {
+    const text = await readBounded(join(folder, name), credentialBytesMax);
+    fields[name] = text.replace(/\r?\n$/, "");
+  }
+  return fields;
+}
+
+async function readDocument(path: string): Promise<Readonly<Record<string, string>>> {
+  const text = await readBounded(path, credentialBytesMax);
+  let root: unknown;
+  try {
+    root = parseYaml(text, { maxAliasCount: 0, logLevel: "silent" });
+  } catch (_syntax) {
+    // The parser's message quotes the file.
+    throw new CredentialError("neither JSON nor YAML");
+  }
+  const entries = Object.entries(recordOf(root) ?? {});
+  if (!entries.every((entry): entry is [string, string] => isString(entry[1]))) {
+    throw new CredentialError("every field must be a string");
+  }
+  return Object.fromEntries(entries);
+}
+
+async function versionOf(path: string): Promise<string> {
+  const { mtimeMs, size, ino } = await stat(path);
+  return `${mtimeMs} ${size} ${ino}`;
+}
+
+async function readBounded(path: string, bytesMax: number): Promise<string> {
+  const { size } = await stat(path);
+  if (size > bytesMax) throw new CredentialError(`larger than ${bytesMax} bytes`);
+  return readFile(path, "utf8");
+}
+
+function isString(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value))
+    : undefined;
+}

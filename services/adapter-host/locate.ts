@@ -1,0 +1,138 @@
+/**
+ * Finds the instance of a key, or proves that there is none. By recorded id first, by key second;
+ * where only lists tell, what a list has shown is confirmed by id, and absence needs two complete
+ * equal scans unless one page of a consistent list said it all.
+ */
+import { ProviderError } from "../contract/provider-error.ts";
+import type { Adapter, FoundInstance, Stamp, VendorCall } from "./adapter.ts";
+import { hasKeyOf, isOwnedByCluster } from "./stamp.ts";
+
+/** What is asked for. */
+export interface LocateQuestion {
+  readonly stamp: Stamp;
+  /** Recorded or remembered ids, tried first; empty texts are skipped. */
+  readonly ids: readonly string[];
+}
+
+export interface LocateLimits {
+  readonly pagesMax: number;
+  readonly instancesMax: number;
+  readonly scansMax: number;
+  /** RetryInfo when lists do not settle. */
+  readonly retryMs: number;
+}
+
+export const defaultLocateLimits: LocateLimits = {
+  pagesMax: 1000,
+  instancesMax: 100_000,
+  scansMax: 4,
+  retryMs: 1000,
+};
+
+/** The instance at a known id, when it carries our key or no stamp at all. */
+export async function readKnown(
+  adapter: Adapter,
+  call: VendorCall,
+  question: LocateQuestion,
+): Promise<FoundInstance | undefined> {
+  for (const id of question.ids) {
+    const found = id === "" ? undefined : await adapter.read(call, id);
+    // A stamp with another key: the vendor gave the id to something else.
+    if (found !== undefined && (found.stamp === undefined || hasKeyOf(found.stamp, question.stamp)))
+      return found;
+  }
+  return undefined;
+}
+
+/** All instances that carry the key, oldest first; empty: proven absent. */
+export async function findByKey(
+  adapter: Adapter,
+  call: VendorCall,
+  stamp: Stamp,
+  limits: LocateLimits,
+): Promise<readonly FoundInstance[]> {
+  if (adapter.find !== undefined) return [...(await adapter.find(call, stamp))].sort(byAge);
+  let before: Scan | undefined;
+  for (let scans = 0; scans < limits.scansMax; scans += 1) {
+    const scan = await scanAll(adapter, call, limits);
+    const confirmed: FoundInstance[] = [];
+    for (const listed of withKey(scan.instances, stamp)) {
+      const read = await adapter.read(call, listed.id);
+      if (read !== undefined) confirmed.push(read);
+    }
+    if (confirmed.length > 0) return confirmed.sort(byAge);
+    const isOnePage = scan.pages === 1 && adapter.info.areListsConsistent;
+    if (isOnePage || (before !== undefined && isEqual(before, scan))) return [];
+    before = scan;
+  }
+  throw new ProviderError("IN_DOUBT", "the vendor's list keeps changing; absence is not proven", {
+    outcome: "NOT_APPLIED",
+    retryAfterMs: limits.retryMs,
+  });
+}
+
+/** By id, then by key. Several: the oldest that is not on its way out; see `oldestOf`. */
+export async function locate(
+  adapter: Adapter,
+  call: VendorCall,
+  question: LocateQuestion,
+  limits: LocateLimits,
+): Promise<FoundInstance | undefined> {
+  const known = await readKnown(adapter, call, question);
+  return known ?? oldestOf(await findByKey(adapter, call, question.stamp, limits));
+}
+
+/** Of several with one key the oldest is meant; one that is being deleted only if there is no other. */
+export function oldestOf(sorted: readonly FoundInstance[]): FoundInstance | undefined {
+  return sorted.find(({ state }) => state !== "DELETING") ?? sorted[0];
+}
+
+/** Those of them that a cluster may remove. */
+export function ownedBy(
+  instances: readonly FoundInstance[],
+  cluster: string,
+): readonly FoundInstance[] {
+  return instances.filter(({ stamp }) => stamp !== undefined && isOwnedByCluster(stamp, cluster));
+}
+
+/** Orders by (created_at, id). */
+export function byAge(left: FoundInstance, right: FoundInstance): number {
+  if (left.createdAtMs !== right.createdAtMs) return left.createdAtMs - right.createdAtMs;
+  if (left.id === right.id) return 0;
+  return left.id < right.id ? -1 : 1;
+}
+
+interface Scan {
+  readonly instances: readonly FoundInstance[];
+  readonly pages: number;
+}
+
+async function scanAll(adapter: Adapter, call: VendorCall, limits: LocateLimits): Promise<Scan> {
+  const instances: FoundInstance[] = [];
+  let token: string | undefined;
+  for (let pages = 1; pages <= limits.pagesMax; pages += 1) {
+    const page = await adapter.list(call, token);
+    instances.push(...page.instances);
+    if (instances.length > limits.instancesMax) break;
+    if (page.nextToken === undefined) return { instances, pages };
+    if (page.nextToken === token) {
+      throw new ProviderError("VENDOR_UNREADABLE", "the vendor's list repeats a page");
+    }
+    token = page.nextToken;
+  }
+  const { pagesMax, instancesMax } = limits;
+  const message = `the vendor's list is longer than ${pagesMax} pages or ${instancesMax} instances`;
+  throw new ProviderError("VENDOR_UNREADABLE", message);
+}
+
+/** A list that shifts while it is read may show one instance twice. */
+function withKey(instances: readonly FoundInstance[], stamp: Stamp): readonly FoundInstance[] {
+  const byId = new Map(instances.map((instance) => [instance.id, instance]));
+  return [...byId.values()].filter((found) => found.stamp && hasKeyOf(found.stamp, stamp));
+}
+
+function isEqual(left: Scan, right: Scan): boolean {
+  const ids = new Set(left.instances.map(({ id }) => id));
+  const others = new Set(right.instances.map(({ id }) => id));
+  return ids.size === others.size && [...ids].every((id) => others.has(id));
+}
