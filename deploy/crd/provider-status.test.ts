@@ -150,7 +150,7 @@ describe("the status and the look of a DigitalHumanProvider", () => {
       condition("Ready", "False", "BillingStopped", "invoice of May is unpaid"),
       condition("Available", "True", "ProviderAvailable"),
       condition("RateLimited", "False", "NotLimited"),
-      condition("BillingOverdue", "True", "InvoiceOverdue"),
+      condition("BillingOverdue", "True", "Overdue"),
     ];
     const status = { providerID: "room-1", className: "livekit", conditions };
     expectDone(
@@ -184,7 +184,7 @@ describe("the status and the look of a DigitalHumanProvider", () => {
       "https://tts.example.com/openapi",
       "True",
       "False",
-      "InvoiceOverdue",
+      "Overdue",
       "invoice of May is unpaid",
     ]);
   });
