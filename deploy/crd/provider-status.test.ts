@@ -45,7 +45,6 @@ describe("the status and the look of a DigitalHumanProvider", () => {
         credits: { remaining: 5, limit: 50, expiresAt: since },
       },
       rateLimitedUntil: since,
-      reconcileRequestedAt: "now",
     };
     expectDone(await send(cluster, ["create"], provider("whole")));
     expectDone(await patchStatus("whole", status));
@@ -205,7 +204,7 @@ describe("the status and the look of a DigitalHumanProvider", () => {
     assert.match(explained, /endpoint\s+<string> -required-\s+The vendor's API base/);
     assert.match(explained, /enum: Delete, Retain/);
     const fields = expectDone(await cluster.kubectl(["explain", "dhp", "--recursive"]));
-    for (const field of ["takeOverFrom", "placements", "reconcileRequestedAt", "quota"]) {
+    for (const field of ["takeOverFrom", "placements", "quota"]) {
       assert.ok(fields.includes(field), field);
     }
   });

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { expectDone } from "../../deploy/crd/cluster-fixture.ts";
+import { connectController } from "../../deploy/policy/controller-writes.ts";
 import { eventually } from "../../deploy/dev-cluster/eventually.ts";
 import { listRooms } from "../support/livekit-rooms.ts";
 import { applyDhp, deleteDhp, dhp, untilGone, untilReady } from "../support/providers.ts";
@@ -51,24 +52,15 @@ async function refuseWrites(name: string, resource: string, expression: string):
   await untilRefused(resource, name);
 }
 
-/** A policy acts about a second after it was applied: ask, without changing anything, until it does. */
+/** A policy acts about a second after it was applied: ask with a probe until it does. */
 async function untilRefused(resource: string, name: string): Promise<void> {
   const probe = `probe-${name}`;
   await applyDhp(stack.cluster, dhp(probe));
   const isStatus = resource.endsWith("/status");
   const patch = isStatus ? { status: { observedGeneration: 1 } } : { metadata: { finalizers: [] } };
+  const send = await connectController(stack.cluster);
   await eventually(async () => {
-    const result = await stack.cluster.kubectl([
-      "patch",
-      "dhp",
-      probe,
-      "--type=merge",
-      "--dry-run=server",
-      "--as=system:serviceaccount:dhp-system:dhp-controller",
-      ...(isStatus ? ["--subresource=status"] : []),
-      "-p",
-      JSON.stringify(patch),
-    ]);
+    const result = await send(`dhp/${probe}`, patch, isStatus ? "/status" : "?dryRun=All");
     assert.match(result.stderr, /refused by the test/);
   });
   await deleteDhp(stack.cluster, probe);
