@@ -2,6 +2,7 @@ import { deepFreeze } from "./deep-freeze.ts";
 import { objectKey } from "./raw-object.ts";
 import type { RawObject } from "./raw-object.ts";
 import { isOlder } from "./resource-version.ts";
+import { StringPool } from "./string-pool.ts";
 import type { WireObject } from "./wire-event.ts";
 
 /** A change of the cache, as handlers see it. Objects are frozen. */
@@ -50,6 +51,7 @@ export interface ListTicket {
 export class ObjectCache<T> {
   readonly #options: ObjectCacheOptions<T>;
   readonly #entries = new Map<string, Entry<T>>();
+  readonly #strings = new StringPool();
   readonly #openLists = new Set<ListTicket>();
   #resourceVersion: string | undefined;
   #isFilled = false;
@@ -200,6 +202,7 @@ export class ObjectCache<T> {
 
   #parse(key: string, raw: RawObject): T | undefined {
     try {
+      this.#strings.shareWithin(raw);
       return deepFreeze(this.#options.parse(raw));
     } catch (error) {
       this.#options.onUnreadable(key, error);
