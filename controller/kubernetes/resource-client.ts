@@ -150,7 +150,10 @@ export interface ListOptions {
 }
 
 /** The URL path of a collection, of one namespace or of all. */
-export function collectionPath(type: ResourceType, namespace?: string): string {
+export function collectionPath(
+  type: Pick<ResourceType, "group" | "version" | "plural">,
+  namespace?: string,
+): string {
   const root = type.group === "" ? `/api/${type.version}` : `/apis/${type.group}/${type.version}`;
   const scope = namespace === undefined ? "" : `/namespaces/${encodeURIComponent(namespace)}`;
   return `${root}${scope}/${type.plural}`;

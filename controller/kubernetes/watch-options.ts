@@ -68,7 +68,7 @@ export const watchLimitsDefault: WatchLimits = {
   pageSize: 500,
   objectsMax: 100_000,
   retryMsMin: 200,
-  retryMsMax: 30_000,
+  retryMsMax: 5_000,
   unknownResourceRetryMs: 2_000,
   failuresBeforeList: 5,
   staleListsMax: 5,
