@@ -33,6 +33,8 @@ export interface Account {
 
 /** Finds accounts and their credentials. */
 export interface Accounts {
+  /** Names of all accounts, as they are now. */
+  readonly names: readonly string[];
   /** @param name empty: the account called "default" */
   find(name: string): Promise<Account | undefined>;
   /** Fields of the account's credential. BAD_CREDENTIAL when it cannot be read. */
@@ -72,6 +74,10 @@ class WatchedAccounts implements Accounts {
   constructor(options: AccountsOptions) {
     this.#path = resolve(options.path);
     this.#options = options;
+  }
+
+  get names(): readonly string[] {
+    return [...this.#accounts.keys()];
   }
 
   async load(): Promise<void> {

@@ -28,17 +28,31 @@ export async function createInstance(run: Run, question: EnsureQuestion): Promis
     const isOver = error instanceof ProviderError && error.outcome === "NOT_APPLIED";
     const known = error instanceof ProviderError ? error.facts.providerId : undefined;
     // What may still come to be is remembered until it must have become visible.
-    if (!isOver) flights.remember(flightKey, { untilMs, ...(known ? { id: known } : {}) });
+    const id = known ? { id: known } : {};
+    if (!isOver) flights.remember(flightKey, { ...id, untilMs, isSeen: false });
     throw error;
   }
-  flights.remember(flightKey, { id, untilMs });
-  return run.after(id, () => settleCreated(run, question, id));
+  flights.remember(flightKey, { id, untilMs, isSeen: false });
+  return run.after(id, async () => {
+    const { made, sharing } = await lookAgain(run, id, wanted.stamp);
+    if (made !== undefined) flights.remember(flightKey, { id, untilMs, isSeen: true });
+    return settle(run, question, { id, made, sharing });
+  });
 }
 
-/** After a create: read it back, and step back where an older one with our key exists. */
-async function settleCreated(run: Run, question: EnsureQuestion, id: string): Promise<Ensured> {
+interface Look {
+  readonly made: FoundInstance | undefined;
+  /** All with our key, oldest first; empty where there can be only one. */
+  readonly sharing: readonly FoundInstance[];
+}
+
+/** Keeps what was made, or steps back where an older one with our key exists. */
+async function settle(
+  run: Run,
+  question: EnsureQuestion,
+  { id, made, sharing }: Look & { readonly id: string },
+): Promise<Ensured> {
   const { wanted } = question;
-  const { made, sharing } = await lookAgain(run, id, wanted.stamp);
   if (isUnique(run)) {
     if (made !== undefined) requireMadeByUs(run, made, wanted.stamp);
   } else {
@@ -48,12 +62,6 @@ async function settleCreated(run: Run, question: EnsureQuestion, id: string): Pr
   }
   const planned = { ...wanted, ...notYetVisible, id, createdAtMs: run.clock.now() };
   return { found: made ?? planned, change: Change.CREATED };
-}
-
-interface Look {
-  readonly made: FoundInstance | undefined;
-  /** All with our key, oldest first; empty where there can be only one. */
-  readonly sharing: readonly FoundInstance[];
 }
 
 /** Until the new instance shows, where the vendor is slow to show it; then or never, it is enough. */
@@ -115,12 +123,11 @@ function requireMayCreate(run: Run, question: EnsureQuestion): void {
       retryAfterMs: run.pollAfterMs.inDoubt,
     });
   }
-  const aftermath = run.flights.aftermathOf(run.flightKey);
+  const doubtMs = run.flights.doubtMs(run.flightKey);
   // A vendor that makes a repeated create return the first instance leaves nothing to doubt.
-  if (aftermath === undefined || isUnique(run)) return;
+  if (doubtMs === undefined || isUnique(run)) return;
   throw new ProviderError("IN_DOUBT", "an earlier create may still show its instance", {
     outcome: "NOT_APPLIED",
-    retryAfterMs: Math.max(Math.ceil(aftermath.untilMs - run.clock.monotonicMs()), 1),
-    ...(aftermath.id === undefined ? {} : { providerId: aftermath.id }),
+    retryAfterMs: doubtMs,
   });
 }

@@ -21,8 +21,8 @@ export async function describe(
   const { adapter, realm } = run;
   const { key, owner, recorded } = question;
   const stamp = makeStamp(key, owner, "");
-  const remembered = run.flights.aftermathOf(run.flightKey)?.id ?? "";
-  const asked = { stamp, ids: [recorded.providerId, remembered] };
+  const rememberedId = run.flights.rememberedId(run.flightKey);
+  const asked = { stamp, recordedId: recorded.providerId, rememberedId };
   const found = await run.site.read((call) => locate(adapter, call, asked, run.locateLimits));
   if (found === undefined) {
     const message = `the vendor says that it does not exist in ${realm}`;

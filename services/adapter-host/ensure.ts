@@ -50,8 +50,8 @@ async function locateOrAdopt(
   const { adapter, site, locateLimits } = run;
   const { adopt, recorded } = question;
   const { stamp } = question.wanted;
-  const remembered = run.flights.aftermathOf(run.flightKey)?.id ?? "";
-  const asked = { stamp, ids: [recorded.providerId, remembered] };
+  const rememberedId = run.flights.rememberedId(run.flightKey);
+  const asked = { stamp, recordedId: recorded.providerId, rememberedId };
   const found = await site.read((call) => locate(adapter, call, asked, locateLimits));
   const isOurs = found !== undefined && isVouchedFor(run, found, { stamp, recorded });
   if (isOurs) return found;

@@ -10,6 +10,8 @@ import type { Clock } from "../process/clock.ts";
 export interface Aftermath {
   /** The id that the vendor named; absent: the create's answer was lost. */
   readonly id?: string;
+  /** True once a read by id has shown it: should that id be absent later, it is gone. */
+  readonly isSeen: boolean;
   /** Until when (monotonic ms) the vendor may show nothing although the instance exists or will. */
   readonly untilMs: number;
 }
@@ -88,12 +90,22 @@ export class Flights {
     this.#aftermaths.delete(key);
   }
 
-  /** What is remembered and not yet over. */
-  aftermathOf(key: string): Aftermath | undefined {
+  /** The id that a recent create brought; empty: none is remembered. */
+  rememberedId(key: string): string {
+    return this.#current(key)?.id ?? "";
+  }
+
+  /** For how many ms an instance may still come to be or to show; `undefined`: no doubt. */
+  doubtMs(key: string): number | undefined {
+    const aftermath = this.#current(key);
+    if (aftermath === undefined || aftermath.isSeen) return undefined;
+    return Math.ceil(aftermath.untilMs - this.#clock.monotonicMs());
+  }
+
+  #current(key: string): Aftermath | undefined {
     const aftermath = this.#aftermaths.get(key);
-    return aftermath !== undefined && aftermath.untilMs > this.#clock.monotonicMs()
-      ? aftermath
-      : undefined;
+    const isOver = aftermath === undefined || aftermath.untilMs <= this.#clock.monotonicMs();
+    return isOver ? undefined : aftermath;
   }
 }
 

@@ -10,8 +10,10 @@ import { hasKeyOf, isOwnedByCluster } from "./stamp.ts";
 /** What is asked for. */
 export interface LocateQuestion {
   readonly stamp: Stamp;
-  /** Recorded or remembered ids, tried first; empty texts are skipped. */
-  readonly ids: readonly string[];
+  /** The id that the caller recorded; empty: none. */
+  readonly recordedId: string;
+  /** The id that a recent create of ours brought; empty: none. */
+  readonly rememberedId: string;
 }
 
 export interface LocateLimits {
@@ -29,17 +31,19 @@ export const defaultLocateLimits: LocateLimits = {
   retryMs: 1000,
 };
 
-/** The instance at a known id, when it carries our key or no stamp at all. */
+/** The instance at a known id, when it carries our key; at the recorded one also without a stamp. */
 export async function readKnown(
   adapter: Adapter,
   call: VendorCall,
   question: LocateQuestion,
 ): Promise<FoundInstance | undefined> {
-  for (const id of question.ids) {
+  const { stamp, recordedId, rememberedId } = question;
+  for (const id of new Set([recordedId, rememberedId])) {
     const found = id === "" ? undefined : await adapter.read(call, id);
     // A stamp with another key: the vendor gave the id to something else.
-    if (found !== undefined && (found.stamp === undefined || hasKeyOf(found.stamp, question.stamp)))
-      return found;
+    const isOurKey = found?.stamp !== undefined && hasKeyOf(found.stamp, stamp);
+    const isWiped = found !== undefined && found.stamp === undefined && id === recordedId;
+    if (isOurKey || isWiped) return found;
   }
   return undefined;
 }

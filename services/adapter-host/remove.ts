@@ -81,11 +81,10 @@ async function rests(run: Run, question: MutationQuestion, deletedId: string): P
 async function findOwn(run: Run, question: MutationQuestion): Promise<FoundInstance> {
   const { adapter, flightKey, flights, locateLimits, site } = run;
   const stamp = stampOf(question);
-  const aftermath = flights.aftermathOf(flightKey);
   const recordedId = question.recorded.providerId;
   const found = await site.read(async (call) => {
-    const ids = [recordedId, aftermath?.id ?? ""];
-    const known = await readKnown(adapter, call, { stamp, ids });
+    const rememberedId = flights.rememberedId(flightKey);
+    const known = await readKnown(adapter, call, { stamp, recordedId, rememberedId });
     if (known !== undefined && isOwn(known, stamp, recordedId)) return [known];
     return findByKey(adapter, call, stamp, locateLimits);
   });
@@ -94,10 +93,10 @@ async function findOwn(run: Run, question: MutationQuestion): Promise<FoundInsta
   if (next !== undefined) return next;
   const [foreign] = found;
   if (foreign !== undefined) throw notOurs(run, foreign);
-  if (aftermath !== undefined) {
-    throw new ProviderError("IN_DOUBT", "an earlier create may still show its instance", {
-      retryAfterMs: Math.max(Math.ceil(aftermath.untilMs - run.clock.monotonicMs()), 1),
-    });
+  const doubtMs = flights.doubtMs(flightKey);
+  if (doubtMs !== undefined) {
+    const message = "an earlier create may still show its instance";
+    throw new ProviderError("IN_DOUBT", message, { retryAfterMs: doubtMs });
   }
   throw notFound(run, question);
 }

@@ -38,6 +38,7 @@ export interface TestHost {
 
 /** Accounts "default" and "other" with one credential each. */
 export const testAccounts: Accounts = {
+  names: ["default", "other"],
   find: async (name) => {
     const known = { "": "default", default: "default", other: "other" }[name];
     return known === undefined ? undefined : accountNamed(known);
