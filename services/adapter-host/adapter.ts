@@ -101,6 +101,7 @@ export interface FoundInstance {
   /** Normalised so that equal means equal; a field the vendor does not show is absent. */
   readonly displayName?: string;
   readonly parameters: Readonly<Record<string, string>>;
+  /** Absent: the vendor does not show it. A limit that is absent from it: known to be unlimited. */
   readonly quota?: Quota;
   readonly availability: "AVAILABLE" | "DEGRADED" | "UNAVAILABLE" | "UNKNOWN";
   readonly billing?: "CURRENT" | "OVERDUE" | "EXHAUSTED";

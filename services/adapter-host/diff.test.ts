@@ -76,6 +76,22 @@ const rows: readonly Row[] = [
     isQuotaSettable: true,
     fields: ["quota.dailyCalls"],
   },
+  {
+    why: "quota that the vendor shows without the limit: unlimited is not what was wanted",
+    wanted: { quota: { maxConcurrency: 2 } },
+    found: { quota: { dailyCalls: 6 } },
+    hashes: ["h", "h"],
+    isQuotaSettable: true,
+    fields: ["quota.maxConcurrency"],
+  },
+  {
+    why: "quota that the vendor holds and does not show",
+    wanted: { quota: { maxConcurrency: 2 } },
+    found: {},
+    hashes: ["h", "h"],
+    isQuotaSettable: true,
+    fields: [],
+  },
 ];
 
 describe("wanted and found differ in", () => {

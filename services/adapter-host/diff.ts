@@ -35,7 +35,12 @@ export function differences(
   }
   if (rules.isQuotaSettable) {
     for (const name of quotaFields) {
-      compare(`quota.${name}`, text(wanted.quota[name]), text(found.quota?.[name]));
+      const field = `quota.${name}`;
+      const want = text(wanted.quota[name]);
+      const have = text(found.quota?.[name]);
+      // Where the vendor shows its quota, a limit that is absent from it is a known "no limit".
+      if (found.quota === undefined) compare(field, want, have);
+      else if (want !== undefined && want !== have) changes.push({ field, want, have });
     }
   }
   return changes;
