@@ -11,6 +11,7 @@ import type { RawObject } from "./kubernetes/raw-object.ts";
 import { ResourceClient, collectionPath } from "./kubernetes/resource-client.ts";
 import type { ResourceType } from "./kubernetes/resource-client.ts";
 import { Watch } from "./kubernetes/watch.ts";
+import type { WatchMetrics } from "./kubernetes/watch-options.ts";
 import type { QueueMetrics, QueueSnapshot } from "./queue/queue-metrics.ts";
 import type { Priority } from "./queue/ready-keys.ts";
 import { WorkQueue } from "./queue/work-queue.ts";
@@ -46,6 +47,7 @@ export interface ControllerOptions extends ReconcilerOptions {
 export interface ControllerMetrics {
   readonly queue: QueueMetrics;
   readonly reconcile: ReconcileMetrics;
+  readonly watch: WatchMetrics;
   /** A write to our objects was sent. */
   readonly onWrite: (what: "object" | "status") => void;
 }
@@ -148,10 +150,16 @@ export class Controller {
   /** Why the controller is not ready, by check; undefined values are well. */
   readiness(): Readonly<Record<string, string | undefined>> {
     return {
-      providers: watchProblem(this.#objects, providerResource.plural),
-      classes: watchProblem(this.#classes, classResource.plural),
+      [providerResource.plural]: watchProblem(this.#objects, providerResource.plural),
+      [classResource.plural]: watchProblem(this.#classes, classResource.plural),
       working: this.#isWorking ? undefined : "not working yet",
     };
+  }
+
+  /** True while the API server does not know the kind. */
+  isWaitingForCrd(plural: string): boolean {
+    const watch = plural === classResource.plural ? this.#classes : this.#objects;
+    return watch.state === "waiting-for-crd";
   }
 
   queueSnapshot(): QueueSnapshot {
@@ -164,15 +172,9 @@ export class Controller {
     onEvent: (event: WatchEvent<T>) => void,
   ): Watch<T> {
     const { connection, clock, random, log } = this.#parts;
-    return new Watch<T>({
-      connection,
-      path: collectionPath(type),
-      parse,
-      onEvent,
-      clock,
-      random,
-      log,
-    });
+    const path = collectionPath(type);
+    const metrics = this.#parts.metrics.watch;
+    return new Watch<T>({ connection, path, parse, onEvent, clock, random, log, metrics });
   }
 
   #reconciler(): Reconciler {
