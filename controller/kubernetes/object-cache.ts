@@ -100,7 +100,6 @@ export class ObjectCache<T> {
 
   /** A DELETED event; its object carries the resourceVersion of the deletion. */
   remove({ identity }: WireObject): WatchEvent<T>[] {
-    if (this.#isPast(identity.resourceVersion)) return [];
     const key = objectKey(identity);
     const entry = this.#entries.get(key);
     this.advance(identity.resourceVersion);

@@ -333,6 +333,7 @@ describe("watch under faults", () => {
     fixture.server.cutConnections();
     await eventually(async () => assert.deepEqual(fixture.names, ["kept", "restored"]));
     assert.equal(fixture.watch.resourceVersion, "502");
+    assert.deepEqual(fixture.ends, ["network", "timeout", "server", "server"]);
     assert.equal(fixture.watch.epoch, epoch + 1);
     assert.equal(fixture.watch.get("default/kept")?.["spec"], "older");
     fixture.collection.put("later");
