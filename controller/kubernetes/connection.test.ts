@@ -277,6 +277,19 @@ describe("stream of a connection", () => {
     await eventually(async () => assert.equal(watch.isOpen, false));
   });
 
+  test("an open stream ends some time after its certificates were replaced", async () => {
+    const options = { accessRefreshMs: 0, retireMs: 100 };
+    connection = new CountingConnection(server.kubeconfig, options);
+    const lines = await open();
+    server.handler = (call) => call.answer(200, { ok: true });
+    await server.rotateAuthority();
+    assert.deepEqual(await connection.request(get), { ok: true });
+    watch.send("ADDED", {});
+    assert.equal((await lines.next()).done, false);
+    assert.equal((await failure(lines.next())).kind, "network");
+    assert.equal(connection.counts.handshakes, 2);
+  });
+
   test("a refused watch is an ApiError with its Retry-After", async () => {
     server.handler = (call) => call.answer(429, {}, { "retry-after": "2" });
     const { signal } = controller;

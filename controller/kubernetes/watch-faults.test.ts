@@ -8,7 +8,7 @@ import { silentLog } from "../../services/process/log.ts";
 import { statusBody } from "./fake-api-server.ts";
 import type { FakeCall } from "./fake-api-server.ts";
 import { Watch } from "./watch.ts";
-import { WatchFixture } from "./watch-fixture.ts";
+import { isPlainWatch, isStreamingList, WatchFixture } from "./watch-fixture.ts";
 import type { WatchLimits } from "./watch-options.ts";
 
 describe("watch under faults", () => {
@@ -30,76 +30,6 @@ describe("watch under faults", () => {
   async function untilTold(...told: readonly string[]): Promise<void> {
     await eventually(async () => assert.deepEqual(fixture.told, told));
   }
-
-  /** Answers the next `times` calls that `isMeant` accepts in the collection's place. */
-  function failNext(
-    times: number,
-    answer: (call: FakeCall) => void,
-    isMeant: (call: FakeCall) => boolean = () => true,
-  ): void {
-    let left = times;
-    fixture.collection.fault = (call) => {
-      if (left === 0 || !isMeant(call)) return false;
-      left -= 1;
-      answer(call);
-      return true;
-    };
-  }
-
-  const isStreamingList = ({ query }: FakeCall): boolean => query.has("sendInitialEvents");
-  const isPlainWatch = (call: FakeCall): boolean =>
-    call.query.get("watch") === "true" && !isStreamingList(call);
-
-  test("a streaming list without end bookmark falls back to pages", async () => {
-    await recreate({ initialSilenceMs: 40, pageSize: 2 });
-    fixture.collection.isEndBookmarkSent = false;
-    for (const name of ["a", "b", "c", "d", "e"]) fixture.collection.put(name);
-    await fixture.sync();
-    assert.deepEqual(fixture.names, ["a", "b", "c", "d", "e"]);
-    assert.deepEqual(fixture.lists, ["pages"]);
-    const pages = fixture.queries.filter((query) => !query.has("watch"));
-    assert.deepEqual(
-      pages.map((query) => [query.get("limit"), query.get("continue")]),
-      [
-        ["2", null],
-        ["2", "2"],
-        ["2", "4"],
-      ],
-    );
-    fixture.collection.put("f");
-    await eventually(async () => assert.equal(fixture.names.length, 6));
-    assert.equal(fixture.watch.get("default/a")?.["kind"], "Widget");
-  });
-
-  test("a streaming list that trickles on without end falls back to pages", async () => {
-    await recreate({ initialSilenceMs: 5_000, initialTotalMs: 50 });
-    fixture.collection.isEndBookmarkSent = false;
-    fixture.run();
-    let count = 0;
-    await eventually(async () => {
-      count += 1;
-      fixture.collection.put(`object-${count}`);
-      assert.deepEqual(fixture.lists, ["pages"]);
-    });
-  });
-
-  test("a server that refuses streaming lists is listed in pages", async () => {
-    failNext(1, (call) => call.answer(422, statusBody(422, "Invalid")), isStreamingList);
-    fixture.collection.put("a");
-    await fixture.sync();
-    assert.deepEqual(fixture.lists, ["pages"]);
-    assert.deepEqual(fixture.names, ["a"]);
-  });
-
-  test("a snapshot compacted between two pages is listed again without pages", async () => {
-    await recreate({ initialSilenceMs: 40, pageSize: 1 });
-    fixture.collection.isEndBookmarkSent = false;
-    for (const name of ["a", "b", "c"]) fixture.collection.put(name);
-    const expired = (call: FakeCall): void => call.answer(410, statusBody(410, "Expired"));
-    failNext(1, expired, ({ query }) => query.has("continue"));
-    await fixture.sync();
-    assert.deepEqual(fixture.names, ["a", "b", "c"]);
-  });
 
   for (const how of ["as HTTP status", "as ERROR event"]) {
     test(`410 ${how} lists again, and what changed meanwhile is told`, async () => {
@@ -153,7 +83,7 @@ describe("watch under faults", () => {
   const failures = [401, 403, 429, 500, 503, 504];
   for (const status of failures) {
     test(`${status} when listing is retried until it succeeds`, async () => {
-      failNext(3, (call) => call.answer(status, statusBody(status, "")));
+      fixture.failNext(3, (call) => call.answer(status, statusBody(status, "")));
       fixture.collection.put("a");
       await fixture.sync();
       assert.deepEqual(fixture.names, ["a"]);
@@ -161,7 +91,7 @@ describe("watch under faults", () => {
 
     test(`${status} when watching is retried, and nothing is missed`, async () => {
       await fixture.sync();
-      failNext(3, (call) => call.answer(status, statusBody(status, "")), isPlainWatch);
+      fixture.failNext(3, (call) => call.answer(status, statusBody(status, "")), isPlainWatch);
       fixture.server.cutConnections();
       fixture.collection.put("a");
       await untilTold("added default/a");
@@ -195,11 +125,11 @@ describe("watch under faults", () => {
       const throttled = (call: FakeCall): void =>
         call.answer(429, statusBody(429, "TooManyRequests"), { "retry-after": "3" });
       if (isList) {
-        failNext(1, throttled);
+        fixture.failNext(1, throttled);
         await fixture.sync();
       } else {
         await fixture.sync();
-        failNext(1, throttled, isPlainWatch);
+        fixture.failNext(1, throttled, isPlainWatch);
         fixture.server.cutConnections();
         await eventually(async () => assert.equal(fixture.collection.watches.length, 1));
       }
@@ -329,7 +259,7 @@ describe("watch under faults", () => {
     const tooLarge = statusBody(504, "Timeout", {
       causes: [{ reason: "ResourceVersionTooLarge" }],
     });
-    failNext(99, (call) => call.answer(504, tooLarge), isPlainWatch);
+    fixture.failNext(99, (call) => call.answer(504, tooLarge), isPlainWatch);
     fixture.server.cutConnections();
     await eventually(async () => assert.deepEqual(fixture.names, ["kept", "restored"]));
     assert.equal(fixture.watch.resourceVersion, "502");
@@ -348,7 +278,7 @@ describe("watch under faults", () => {
       const annotations = { "k8s.io/initial-events-end": "true" };
       watch.send("BOOKMARK", { metadata: { resourceVersion: "900", annotations } });
     };
-    failNext(1, stale, isStreamingList);
+    fixture.failNext(1, stale, isStreamingList);
     fixture.collection.watches[0]?.send("ERROR", statusBody(410, "Expired"));
     await eventually(async () => assert.equal(fixture.lists.length, 3));
     assert.deepEqual(fixture.told, ["added default/a"]);

@@ -2,6 +2,7 @@ import { systemClock } from "../../services/process/clock.ts";
 import { silentLog } from "../../services/process/log.ts";
 import { CountingConnection } from "./counting-connection.ts";
 import { FakeApiServer } from "./fake-api-server.ts";
+import type { FakeCall } from "./fake-api-server.ts";
 import { FakeCollection } from "./fake-collection.ts";
 import type { WatchEvent } from "./object-cache.ts";
 import type { RawObject } from "./raw-object.ts";
@@ -65,6 +66,21 @@ export class WatchFixture {
     await this.watch.whenSynced(AbortSignal.timeout(5_000));
   }
 
+  /** Answers the next `times` calls that `isMeant` accepts in the collection's place. */
+  failNext(
+    times: number,
+    answer: (call: FakeCall) => void,
+    isMeant: (call: FakeCall) => boolean = () => true,
+  ): void {
+    let left = times;
+    this.collection.fault = (call) => {
+      if (left === 0 || !isMeant(call)) return false;
+      left -= 1;
+      answer(call);
+      return true;
+    };
+  }
+
   /** Names in the cache, sorted. */
   get names(): string[] {
     return this.watch
@@ -84,4 +100,13 @@ export class WatchFixture {
     await this.connection.close();
     await this.server.stop();
   }
+}
+
+export function isStreamingList({ query }: FakeCall): boolean {
+  return query.has("sendInitialEvents");
+}
+
+/** A watch from a version, as opposed to one that begins with a list. */
+export function isPlainWatch(call: FakeCall): boolean {
+  return call.query.get("watch") === "true" && !isStreamingList(call);
 }

@@ -131,8 +131,12 @@ export class Watch<T> {
         metrics?.onEnd({ path, reason: "end" });
       } catch (error) {
         if (signal.aborted) break;
+        const wasWaiting = this.#state === "waiting-for-crd";
         const delayMs = this.#retryDelayMs(error);
-        log.warn({ path, error, delayMs, state: this.#state }, "watch failed, trying again");
+        // Waiting may last; the state says so, once in the log is enough.
+        const isNews = !wasWaiting || this.#state !== "waiting-for-crd";
+        const level = isNews ? "warn" : "debug";
+        log[level]({ path, error, delayMs, state: this.#state }, "watch failed, trying again");
         await clock.sleep(delayMs, signal).catch(() => undefined);
       }
     }
