@@ -59,7 +59,6 @@ export const livekitAdapter: Adapter = {
       },
     },
     immutableFields: ["parameters.maxParticipants"],
-    callsPerSecond: 100,
     publicCredentialFields: ["apiKey"],
     mutationDeadlineMs: 10_000,
   },

@@ -13,7 +13,7 @@ import type { Log } from "../process/log.ts";
 import type { AddressRules } from "../vendor-http/allow-list.ts";
 import type { VendorGateway } from "../vendor-http/http-client.ts";
 import type { Accounts } from "./accounts.ts";
-import type { Adapter } from "./adapter.ts";
+import type { Adapter, CapabilityName } from "./adapter.ts";
 import { CallSite } from "./call-site.ts";
 import { describe } from "./describe.ts";
 import { ensure } from "./ensure.ts";
@@ -86,12 +86,13 @@ export interface AdapterHost {
   idle(signal: AbortSignal): Promise<void>;
 }
 
-/** See the file comment. Throws when the adapter's parameter schema is unsound. */
+/** See the file comment. Throws when the adapter contradicts itself or its schema is unsound. */
 export function createHost(context: HostContext): AdapterHost {
+  requireConsistent(context.adapter);
   const host = new Host(context);
   return {
     handlers: {
-      getProviderInfo: (request) => host.getProviderInfo(request),
+      getProviderInfo: async () => providerInfo(context.adapter.info, context.options),
       ensure: (request, call) => host.ensure(request, call),
       describe: (request, call) => host.describe(request, call),
       list: (request, call) => host.list(request, call),
@@ -125,10 +126,6 @@ class Host {
       allowedNetworks: options.allowedNetworks,
     };
     this.#flights = new Flights(clock, options);
-  }
-
-  async getProviderInfo(request: Ask<"getProviderInfo">): Answer<"getProviderInfo"> {
-    return providerInfo(request, this.#context.adapter.info, this.#context.options);
   }
 
   async ensure(request: Ask<"ensure">, call: CallContext): Answer<"ensure"> {
@@ -270,6 +267,18 @@ class Host {
       throw new ProviderError(reason, message, { ...facts, code, outcome, cause: error });
     }
   }
+}
+
+/** What an adapter says it can do is what it has code for. */
+function requireConsistent({ info, update, release }: Adapter): void {
+  const can = (name: CapabilityName): boolean => info.capabilities.includes(name);
+  const mistakes = [
+    can("UPDATE") === (update !== undefined) ? "" : "UPDATE goes with update()",
+    can("RELEASE") === (release !== undefined) ? "" : "RELEASE goes with release()",
+    !can("ADOPT") || update !== undefined ? "" : "ADOPT needs update()",
+    !can("WATCH_HEALTH") ? "" : "WATCH_HEALTH is not served by this host",
+  ].filter((mistake) => mistake !== "");
+  if (mistakes.length > 0) throw new Error(`adapter ${info.name}: ${mistakes.join("; ")}`);
 }
 
 const noInstance = { key: "", recorded: { providerId: "", realm: "" } } as const;

@@ -10,6 +10,7 @@ import {
   State,
 } from "../../proto/gen/dhp/provider/v1/instance_pb.ts";
 import type { Instance } from "../../proto/gen/dhp/provider/v1/instance_pb.ts";
+import { redactText } from "../process/redaction.ts";
 import type { FieldChange, FoundInstance, FoundUsage, Quota, Stamp } from "./adapter.ts";
 import { isOwnedByCluster } from "./stamp.ts";
 
@@ -48,7 +49,7 @@ export function instanceMessage(found: FoundInstance, context: InstanceContext):
     health: {
       availability: availabilities[found.availability],
       billing: found.billing === undefined ? Billing.UNSPECIFIED : billings[found.billing],
-      message: found.message ?? "",
+      message: redactText(found.message ?? ""),
       observedAt: timestampFromMs(nowMs),
     },
     ...(found.usage === undefined ? {} : { usage: usageMessage(found.usage) }),

@@ -7,11 +7,7 @@ import {
   GetProviderInfoResponseSchema,
   StampPlace,
 } from "../../proto/gen/dhp/provider/v1/provider_pb.ts";
-import type {
-  GetProviderInfoRequest,
-  GetProviderInfoResponse,
-} from "../../proto/gen/dhp/provider/v1/provider_pb.ts";
-import { ProviderError } from "../contract/provider-error.ts";
+import type { GetProviderInfoResponse } from "../../proto/gen/dhp/provider/v1/provider_pb.ts";
 import type { AdapterInfo } from "./adapter.ts";
 
 /** The contract version of this code; there is one so far. */
@@ -23,17 +19,11 @@ export interface ProviderInfoContext {
   readonly sweepIntervalMs: number;
 }
 
-/** CONTRACT_VERSION when the caller speaks none that this code serves. */
+/** Whatever version the caller speaks: it compares the two and can say which one is missing. */
 export function providerInfo(
-  request: GetProviderInfoRequest,
   info: AdapterInfo,
   context: ProviderInfoContext,
 ): GetProviderInfoResponse {
-  const asked = request.contractVersion ?? contractVersion;
-  if (asked !== contractVersion) {
-    const message = `the caller speaks contract version ${asked}, this adapter ${contractVersion}`;
-    throw new ProviderError("CONTRACT_VERSION", message, { resource: String(contractVersion) });
-  }
   const { nameBytesMax, callsPerSecond } = info;
   return create(GetProviderInfoResponseSchema, {
     name: info.name,

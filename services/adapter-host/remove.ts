@@ -32,7 +32,10 @@ export async function deleteInstance(
   const found = await findOwn(run, question);
   if (found.state === "DELETING") return deleting(run);
   const effect = await run.mutate((call) => adapter.delete(call, found), found.id);
-  if (effect === "absent") throw notFound(run, question);
+  if (effect === "absent") {
+    run.nothingRemains();
+    throw notFound(run, question);
+  }
   run.flights.forget(run.flightKey);
   const rest = await run.after(found.id, () => rests(run, question, found.id));
   if (rest > 0) return deleting(run);

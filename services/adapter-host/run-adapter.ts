@@ -1,7 +1,7 @@
 /** The main of every adapter process: options, log, metrics, admin port, gRPC server, clean end. */
 import { readFileSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
-import { rootCertificates } from "node:tls";
+import { getCACertificates } from "node:tls";
 
 import { serveProvider } from "../contract/server.ts";
 import type { ProviderServer } from "../contract/server.ts";
@@ -100,7 +100,9 @@ function hostOf(
 function openGateway(options: AdapterOptions, counters: AdapterMetrics): VendorGateway {
   const { vendorCa } = options;
   const trusted =
-    vendorCa === undefined ? undefined : [...rootCertificates, readFileSync(vendorCa, "utf8")];
+    vendorCa === undefined
+      ? undefined
+      : [...getCACertificates("default"), readFileSync(vendorCa, "utf8")];
   return new VendorGateway({
     clock: systemClock,
     options: {

@@ -36,6 +36,9 @@ export interface TestHost {
   close(): Promise<void>;
 }
 
+/** The credential of every account: it must appear in nothing that a host says. */
+export const sentinel = "sentinel-secret-value";
+
 /** Accounts "default" and "other" with one credential each. */
 export const testAccounts: Accounts = {
   names: ["default", "other"],
@@ -43,7 +46,7 @@ export const testAccounts: Accounts = {
     const known = { "": "default", default: "default", other: "other" }[name];
     return known === undefined ? undefined : accountNamed(known);
   },
-  credentialOf: async () => ({ apiKey: "sentinel-secret-value" }),
+  credentialOf: async () => ({ apiKey: sentinel }),
 };
 
 function accountNamed(name: string): Account {

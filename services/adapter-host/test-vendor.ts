@@ -45,6 +45,8 @@ export class TestVendor {
   /** "POST /things", in order of arrival. */
   readonly requests: string[] = [];
   readonly faults: Fault[] = [];
+  /** The key that the last change came with. */
+  lastApiKey: string | undefined;
   /** Instances per page. */
   pageSize = 100;
   /** What each new thing starts as. */
@@ -124,6 +126,8 @@ export class TestVendor {
   #serve(request: IncomingMessage, response: ServerResponse, body: string): void {
     this.requests.push(`${request.method} ${request.url}`);
     heldBodies.set(request, body);
+    const apiKey = request.headers["x-api-key"];
+    if (typeof apiKey === "string") this.lastApiKey = apiKey;
     const at = this.faults.findIndex(({ method }) => method === request.method);
     const [fault] = at < 0 ? [] : this.faults.splice(at, 1);
     if (fault?.when === "before") {
@@ -203,10 +207,23 @@ export const testInfo: AdapterInfo = {
   mutationDeadlineMs: 5000,
 };
 
-/** The adapter of TestVendor; only lists tell where a key is, unless `find` is given. */
+/**
+ * The adapter of TestVendor; only lists tell where a key is, unless `find` is given. It has the methods
+ * that its capabilities name.
+ */
 export function testAdapter(info: Partial<AdapterInfo> = {}, own: Partial<Adapter> = {}): Adapter {
+  const { update, release, ...rest } = wholeAdapter({ ...testInfo, ...info }, own);
+  const { capabilities } = rest.info;
   return {
-    info: { ...testInfo, ...info },
+    ...rest,
+    ...(capabilities.includes("UPDATE") && update !== undefined ? { update } : {}),
+    ...(capabilities.includes("RELEASE") && release !== undefined ? { release } : {}),
+  };
+}
+
+function wholeAdapter(info: AdapterInfo, own: Partial<Adapter>): Adapter {
+  return {
+    info,
     realm: async ({ target }) => `test:${target.account}`,
     read: async (call, id) => {
       try {

@@ -22,7 +22,7 @@ export function parseConnectTo(values: readonly string[]): ConnectTo {
       origins.set(meant.origin, actual.origin);
     }
   }
-  if (mistakes.length > 0) throw new Error(`${mistakes.join("; ")}`);
+  if (mistakes.length > 0) throw new Error(mistakes.join("; "));
   return origins;
 }
 

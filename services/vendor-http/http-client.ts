@@ -267,7 +267,7 @@ function parseJson(text: string): unknown {
 export const defaultGatewayOptions: Omit<GatewayOptions, "wire" | "breaker"> = {
   readTimeoutMs: 10_000,
   patienceMs: 2_000,
-  inFlightPerAccountMax: 64,
+  inFlightPerAccountMax: 100,
   budgetWaitMsMax: 2_000,
   throttledRetryMs: 5_000,
 };
