@@ -2,18 +2,21 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 
 import { Change } from "../../proto/gen/dhp/provider/v1/provider_pb.ts";
+import { FakeClock } from "../process/fake-clock.ts";
 import type { CallContext } from "../contract/provider-handlers.ts";
 import type { Adapter, AdapterInfo } from "./adapter.ts";
 import { makeStamp } from "./stamp.ts";
 import { eventually, failure, key, owner, testHost } from "./test-host.ts";
 import type { TestHost } from "./test-host.ts";
-import { html, reset, status, TestVendor, testAdapter } from "./test-vendor.ts";
+import { html, reset, status, TestVendor, testAdapter, testInfo } from "./test-vendor.ts";
 
+/** Moves only when a test says so: no time-out ends anything by accident. */
+let clock: FakeClock;
 let vendor: TestVendor;
 let hosts: TestHost[] = [];
 
 function hostWith(info: Partial<AdapterInfo> = {}, own: Partial<Adapter> = {}): TestHost {
-  const made = testHost(vendor, testAdapter({ mutationDeadlineMs: 400, ...info }, own));
+  const made = testHost(vendor, testAdapter(info, own), { clock });
   hosts.push(made);
   return made;
 }
@@ -27,6 +30,7 @@ function leaver(): { readonly call: CallContext; readonly leave: () => void } {
 }
 
 beforeEach(async () => {
+  clock = new FakeClock(Date.now());
   vendor = await TestVendor.start();
   hosts = [];
 });
@@ -73,7 +77,7 @@ describe("the caller's deadline", () => {
   });
 
   it("after it was sent: unknown, the key stays taken, and its result is the next one's", async () => {
-    const { ask, host } = hostWith({ mutationDeadlineMs: 5000 });
+    const { ask, host } = hostWith();
     const { call, leave } = leaver();
     vendor.faults.push({ method: "POST", when: "before", effect: vendor.hold });
     const asking = failure(ask.ensure({}, call));
@@ -93,6 +97,10 @@ describe("the caller's deadline", () => {
     assert.ok(vendor.things.has(instance?.providerId ?? ""));
   });
 });
+
+function readsOf(id: string): number {
+  return vendor.requests.filter((request) => request === `GET /things/${id}`).length;
+}
 
 interface Lost {
   readonly why: string;
@@ -115,7 +123,10 @@ describe("a create whose answer is lost leaves one instance at the end, after", 
     it(why, async () => {
       const { ask } = hostWith();
       vendor.faults.push({ method: "POST", when, effect });
-      const error = await failure(ask.ensure());
+      const asking = failure(ask.ensure());
+      await eventually(() => vendor.requests.includes("POST /things"));
+      if (why === "silence") await clock.advance(testInfo.mutationDeadlineMs);
+      const error = await asking;
       assert.equal(error.reason, reason);
       assert.equal(error.outcome, "UNKNOWN");
       if (when === "before") {
@@ -124,7 +135,7 @@ describe("a create whose answer is lost leaves one instance at the end, after", 
         assert.equal(doubt.reason, "IN_DOUBT");
         assert.equal(doubt.outcome, "NOT_APPLIED");
         assert.equal((await failure(ask.delete())).reason, "IN_DOUBT");
-        await new Promise((resolve) => setTimeout(resolve, doubt.facts.retryAfterMs));
+        await clock.advance(doubt.facts.retryAfterMs ?? 0);
       }
       const { change } = await ask.ensure();
       assert.equal(change, when === "before" ? Change.CREATED : Change.NONE);
@@ -137,8 +148,13 @@ describe("a create that the vendor is slow to show", () => {
   it("is answered with its id, provisioning, and never made twice", async () => {
     const { ask } = hostWith({ visibilityLagMs: 300 });
     vendor.newThing = { isUnlisted: true, isInvisible: true };
-    const { change, instance, pollAfter } = await ask.ensure();
+    const asking = ask.ensure();
+    // The look after the create, twice: at once and when the lag has passed.
+    await eventually(() => clock.pendingTimerCount === 1 && readsOf("t1") === 1);
+    await clock.advance(300);
+    const { change, instance, pollAfter } = await asking;
     assert.equal(change, Change.CREATED);
+    assert.equal(readsOf("t1"), 2);
     assert.ok(pollAfter !== undefined);
     const [thing] = vendor.things.values();
     assert.equal(instance?.providerId, thing?.id);
