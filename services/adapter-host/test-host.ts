@@ -53,10 +53,17 @@ function accountNamed(name: string): Account {
   return { name, endpointHosts: ["vendor.example"], credentialFile: "/nowhere" };
 }
 
+export interface TestHostParts {
+  readonly clock?: Clock;
+  readonly accounts?: Accounts;
+  /** Verdicts before a circuit may open; so many by default that none does. */
+  readonly verdictCountMin?: number;
+}
+
 export function testHost(
   vendor: TestVendor,
   adapter: Adapter,
-  own: Partial<HostOptions> & { readonly clock?: Clock; readonly accounts?: Accounts } = {},
+  own: Partial<HostOptions> & TestHostParts = {},
 ): TestHost {
   const clock = own.clock ?? systemClock;
   const gateway = new VendorGateway({
@@ -64,7 +71,7 @@ export function testHost(
     options: {
       ...defaultGatewayOptions,
       wire: defaultWireOptions,
-      breaker: { ...defaultBreakerOptions, verdictCountMin: 1000 },
+      breaker: { ...defaultBreakerOptions, verdictCountMin: own.verdictCountMin ?? 1000 },
     },
     addresses: addressRules([]),
     connectTo: new Map([[endpoint, vendor.origin]]),
