@@ -72,5 +72,10 @@ describe("list of a watch", () => {
     fixture.failNext(1, expired, ({ query }) => query.has("continue"));
     await fixture.sync();
     assert.deepEqual(fixture.names, ["a", "b", "c"]);
+    const lists = fixture.queries.filter((query) => !query.has("watch"));
+    assert.deepEqual(
+      lists.map((query) => query.get("limit")),
+      ["1", "1", null],
+    );
   });
 });
