@@ -46,6 +46,9 @@ export const defaultServerLimits: ServerLimits = {
   certificateRefreshMs: 10_000,
 };
 
+/** How long closing waits for answers to leave and for connections to end in good order. */
+const flushTimeoutMs = 500;
+
 export interface ServeProviderOptions {
   readonly handlers: ProviderHandlers;
   /** Address to listen on; without TLS it must be loopback unless `allowPlaintext`. */
@@ -148,13 +151,19 @@ class RunningServer implements ProviderServer {
     return { unfinished: desk.abortAll() };
   }
 
-  close(): Promise<void> {
-    const { server, desk, certificates } = this.#parts;
+  async close(): Promise<void> {
+    const { server, desk, certificates, clock } = this.#parts;
     desk.startDraining();
     desk.abortAll();
+    // Answers given a moment ago may still be on their way out: a connection that is dropped under
+    // one leaves its caller not knowing what happened.
+    const isOver = new AbortController();
+    const late = clock.sleep(flushTimeoutMs, isOver.signal).catch(() => undefined);
+    const flushed = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+    await Promise.race([flushed, late]);
+    isOver.abort();
     server.forceShutdown();
     certificates?.close();
-    return Promise.resolve();
   }
 }
 
