@@ -3,11 +3,12 @@ import { Client, connectivityState, credentials, experimental } from "@grpc/grpc
 import type { ChannelOptions } from "@grpc/grpc-js";
 
 import { ProviderAPI } from "../../proto/gen/dhp/provider/v1/provider_pb.ts";
-import type { Clock } from "../process/clock.ts";
+import type { Clock, Timer } from "../process/clock.ts";
 import type { Log } from "../process/log.ts";
 import { CertificateFiles } from "./certificate-files.ts";
 import type { CertificatePaths } from "./certificate-files.ts";
 import { isMutation, routeGrpcLog } from "./grpc-service.ts";
+import { HandshakeTimeoutCredentials } from "./handshake-timeout.ts";
 import { isLoopbackTarget, requirePlaintextIsAllowed } from "./loopback.ts";
 
 /** gRPC's own names. */
@@ -17,6 +18,8 @@ export type ConnectionState = "IDLE" | "CONNECTING" | "READY" | "TRANSIENT_FAILU
 export interface ClientLimits {
   /** Largest message either way. */
   readonly messageBytesMax: number;
+  /** Longest attempt to connect, handshakes included; then another one is begun. */
+  readonly connectTimeoutMs: number;
   /** First and longest wait between attempts to connect. */
   readonly reconnectMsMin: number;
   readonly reconnectMsMax: number;
@@ -34,6 +37,7 @@ export interface ClientLimits {
 
 export const defaultClientLimits: ClientLimits = {
   messageBytesMax: 4 << 20,
+  connectTimeoutMs: 5_000,
   reconnectMsMin: 200,
   reconnectMsMax: 2_000,
   keepaliveTimeMs: 10_000,
@@ -65,11 +69,12 @@ export type Readiness = "ready" | "unconnected" | "late" | "aborted";
 
 /** See the file comment. */
 export class Connection {
-  readonly client: Client;
   readonly #options: ConnectionOptions;
   readonly #certificates: CertificateFiles | undefined;
   readonly #listeners = new Set<(state: ConnectionState) => void>();
+  #client: Client;
   #state: ConnectionState = "IDLE";
+  #attempt: Timer | undefined;
 
   /** Starts connecting. Throws on missing TLS files and on plaintext that is not allowed. */
   constructor(options: ConnectionOptions) {
@@ -85,12 +90,14 @@ export class Connection {
       this.#certificates = new CertificateFiles(tls, { log, clock, refreshMs });
     }
     routeGrpcLog(log);
-    this.client = new Client(
-      address,
-      channelCredentials(this.#certificates),
-      channelOptions(limits, tls?.serverName),
-    );
-    this.#follow();
+    this.#client = this.#open();
+    this.#limitAttempt();
+    this.#follow(this.#client);
+  }
+
+  /** For one call: another one may stand in its place at the next. */
+  get client(): Client {
+    return this.#client;
   }
 
   get state(): ConnectionState {
@@ -128,28 +135,64 @@ export class Connection {
 
   close(): void {
     if (this.#state === "SHUTDOWN") return;
-    this.client.close();
-    this.#certificates?.close();
     this.#become("SHUTDOWN");
     this.#listeners.clear();
+    this.#attempt?.cancel();
+    this.#client.close();
+    this.#certificates?.close();
+  }
+
+  #open(): Client {
+    const { address, limits, clock, tls } = this.#options;
+    const timeouts = { timeoutMs: limits.connectTimeoutMs, clock };
+    return new Client(
+      address,
+      new HandshakeTimeoutCredentials(channelCredentials(this.#certificates), timeouts),
+      channelOptions(limits, tls?.serverName),
+    );
   }
 
   /** Reports the state and asks for the next; an idle channel is made to connect again. */
-  #follow(): void {
-    if (this.#state === "SHUTDOWN") return;
-    const channel = this.client.getChannel();
+  #follow(client: Client): void {
+    if (this.#state === "SHUTDOWN" || client !== this.#client) return;
+    const channel = client.getChannel();
     const state = channel.getConnectivityState(true);
-    this.#become(stateName[state]);
-    if (state === connectivityState.SHUTDOWN) return;
-    channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, () => this.#follow());
+    this.#become(this.#shown(stateName[state]));
+    channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, () => this.#follow(client));
+  }
+
+  /** As pick_first has it: once failed, an attempt to connect is a failure until it succeeds. */
+  #shown(state: ConnectionState): ConnectionState {
+    const isTrying = state === "IDLE" || state === "CONNECTING";
+    return isTrying && this.#state === "TRANSIENT_FAILURE" ? this.#state : state;
   }
 
   #become(state: ConnectionState): void {
     if (state === this.#state) return;
+    const wasReady = this.#state === "READY";
     this.#state = state;
+    if (state === "READY") this.#attempt?.cancel();
+    else if (wasReady) this.#limitAttempt();
     const { address, log } = this.#options;
     log.info({ address, state }, "adapter connection changed");
     for (const listener of this.#listeners) listener(state);
+  }
+
+  /**
+   * The library leaves it to the kernel how long a connection may take to open: two minutes, to an
+   * address that may have died and moved since. So a channel that does not become ready is replaced.
+   */
+  #limitAttempt(): void {
+    const { clock, limits } = this.#options;
+    this.#attempt?.cancel();
+    this.#attempt = clock.setTimer(limits.connectTimeoutMs, () => {
+      const stuck = this.#client;
+      this.#client = this.#open();
+      stuck.close();
+      this.#become("TRANSIENT_FAILURE");
+      this.#limitAttempt();
+      this.#follow(this.#client);
+    });
   }
 }
 

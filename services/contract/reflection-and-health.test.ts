@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
-import { fromBinary } from "@bufbuild/protobuf";
-import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { create, createFileRegistry, fromBinary } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import type { MethodDefinition, ServiceDefinition } from "@grpc/proto-loader";
@@ -71,10 +71,15 @@ for (const version of ["v1", "v1alpha"]) {
       const files = response.file_descriptor_proto.map((bytes: Uint8Array) =>
         fromBinary(FileDescriptorProtoSchema, bytes),
       );
-      assert.ok(
-        files.some((file) => symbol.startsWith(`${file.package}.`)),
-        symbol,
+      // What grpcurl needs: each file says what it imports, and each import is there.
+      const present = new Set(files.map((file) => file.name));
+      const imported = files.flatMap((file) => file.dependency);
+      assert.ok(symbol.startsWith("grpc.health") || imported.length > 0, symbol);
+      for (const name of imported) assert.ok(present.has(name), name);
+      const registry = createFileRegistry(
+        create(FileDescriptorSetSchema, { file: files.reverse() }),
       );
+      assert.ok(registry.get(symbol) !== undefined, symbol);
     }
   });
 }

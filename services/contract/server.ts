@@ -2,11 +2,8 @@
  * Serves ProviderAPI over gRPC, with health and reflection beside it. The handlers see messages and
  * throw ProviderError; everything of gRPC stays here.
  */
-import { readFileSync } from "node:fs";
 import { experimental, Server, ServerCredentials } from "@grpc/grpc-js";
 import type { ServerOptions, UntypedServiceImplementation } from "@grpc/grpc-js";
-import { loadFileDescriptorSetFromBuffer } from "@grpc/proto-loader";
-import { ReflectionService } from "@grpc/reflection";
 import { HealthImplementation } from "grpc-health-check";
 
 import { ProviderAPI } from "../../proto/gen/dhp/provider/v1/provider_pb.ts";
@@ -20,6 +17,7 @@ import { grpcServiceOf, routeGrpcLog } from "./grpc-service.ts";
 import type { ObserveCall } from "./grpc-service.ts";
 import { isLoopbackHost, requirePlaintextIsAllowed } from "./loopback.ts";
 import type { ProviderHandlers } from "./provider-handlers.ts";
+import { addReflection } from "./reflection.ts";
 
 /** What a server allows; each has a default. */
 export interface ServerLimits {
@@ -186,8 +184,7 @@ function implementationOf(
 function addHealthAndReflection(server: Server): HealthImplementation {
   const health = new HealthImplementation({ "": "SERVING", [ProviderAPI.typeName]: "SERVING" });
   health.addToServer(server);
-  const descriptors = readFileSync(new URL("../../proto/gen/descriptors.binpb", import.meta.url));
-  new ReflectionService(loadFileDescriptorSetFromBuffer(descriptors)).addToServer(server);
+  addReflection(server);
   return health;
 }
 
