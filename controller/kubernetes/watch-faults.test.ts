@@ -225,6 +225,23 @@ describe("watch under faults", () => {
     assert.deepEqual(fixture.lists, ["stream"]);
   });
 
+  test("a watch opened again is quiet until its own first bookmark", async () => {
+    const clock = new FakeClock();
+    await fixture.stop();
+    fixture = await WatchFixture.create({ clock });
+    await fixture.sync();
+    fixture.collection.resourceVersion = 2_000;
+    fixture.collection.bookmark();
+    await eventually(async () => assert.equal(fixture.watch.resourceVersion, "2000"));
+    await clock.advance(1_000);
+    fixture.collection.watches[0]?.end();
+    await eventually(async () => assert.equal(fixture.server.calls.length, 2));
+    await clock.advance(290_000);
+    fixture.collection.put("a");
+    await untilTold("added default/a");
+    assert.equal(fixture.server.calls.length, 2);
+  });
+
   test("a quiet watch of a server that sends no bookmarks is left alone", async () => {
     const clock = new FakeClock();
     await fixture.stop();

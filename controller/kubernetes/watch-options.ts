@@ -37,7 +37,7 @@ export interface WatchLimits {
   readonly watchSecondsMin: number;
   /** How long the server may take to accept a watch. */
   readonly openTimeoutMs: number;
-  /** Once the server is known to send bookmarks (about one a minute), longer means dead. */
+  /** After a stream's first bookmark one comes each minute: longer silence means dead. */
   readonly silenceMs: number;
   /** Longest pause, and longest duration, of a streaming list before pages are used instead. */
   readonly initialSilenceMs: number;

@@ -9,6 +9,7 @@ import { watchLimitsDefault } from "./watch-options.ts";
 import type { WatchLimits, WatchOptions } from "./watch-options.ts";
 import type { WatchStream } from "./watch-stream.ts";
 import { parseWireEvent } from "./wire-event.ts";
+import type { WireEvent } from "./wire-event.ts";
 
 /**
  * What a watch is doing, for readiness and for people.
@@ -38,11 +39,9 @@ export class Watch<T> {
   #lastHeardMs: number | undefined;
   #isListNeeded = true;
   #hasSynced = false;
-  #hasSeenBookmark = false;
   #failures = 0;
   #staleLists = 0;
   #epoch = 0;
-  #silences = 0;
 
   constructor(options: WatchOptions<T>) {
     this.#options = options;
@@ -165,9 +164,6 @@ export class Watch<T> {
     const stream = listed ?? (await this.#source.openWatch(signal, this.#cache.resourceVersion));
     try {
       await this.#follow(stream);
-    } catch (error) {
-      if (stream.hasFallenSilent) this.#fellSilent();
-      throw error;
     } finally {
       await stream.return();
     }
@@ -211,34 +207,39 @@ export class Watch<T> {
     this.#syncWaiters.clear();
   }
 
-  /** Handles lines until the server ends the stream. */
+  /**
+   * Handles lines until the server ends the stream. The API server sends a bookmark each minute,
+   * but its first only once its version has passed the one the stream began at: until then a quiet
+   * collection and a dead connection look alike, and only pings tell them apart.
+   */
   async #follow(stream: WatchStream): Promise<void> {
     const { clock, path } = this.#options;
+    const { silenceMs, watchSecondsMin, openTimeoutMs, retryMsMin } = this.#limits;
     const startMs = clock.monotonicMs();
+    let allowedSilenceMs = watchSecondsMin * 2_000 + openTimeoutMs;
     this.#state = "watching";
     this.#lastError = undefined;
-    stream.allowSilence(this.#silenceMs);
+    stream.allowSilence(allowedSilenceMs);
     for await (const line of stream) {
       this.#heard();
       this.#failures = 0;
-      this.#handleLine(line);
-      stream.allowSilence(this.#silenceMs);
+      const event = parseWireEvent(line, `WATCH ${path}`);
+      if (event.kind === "bookmark") allowedSilenceMs = silenceMs;
+      this.#handle(event);
+      stream.allowSilence(allowedSilenceMs);
     }
     const livedMs = clock.monotonicMs() - startMs;
-    if (livedMs < this.#limits.retryMsMin) throw endedAtOnce(path, livedMs);
+    if (livedMs < retryMsMin) throw endedAtOnce(path, livedMs);
     this.#failures = 0;
   }
 
-  #handleLine(line: unknown): void {
-    const event = parseWireEvent(line, `WATCH ${this.#options.path}`);
+  #handle(event: WireEvent): void {
     switch (event.kind) {
       case "upsert":
         return this.#deliver(this.#cache.upsert(event.object));
       case "delete":
         return this.#deliver(this.#cache.remove(event.object));
       case "bookmark":
-        this.#hasSeenBookmark = true;
-        this.#silences = 0;
         return this.#cache.advance(event.resourceVersion);
       case "error":
         throw event.error;
@@ -261,18 +262,6 @@ export class Watch<T> {
 
   #heard(): void {
     this.#lastHeardMs = this.#options.clock.monotonicMs();
-  }
-
-  /** A server that was never seen to send bookmarks may be silent for as long as a watch lasts. */
-  get #silenceMs(): number {
-    const { silenceMs, watchSecondsMin, openTimeoutMs } = this.#limits;
-    return this.#hasSeenBookmark ? silenceMs : watchSecondsMin * 2_000 + openTimeoutMs;
-  }
-
-  /** Silence again without a bookmark between: this server, perhaps another, sends none. */
-  #fellSilent(): void {
-    this.#silences += 1;
-    if (this.#silences > 1) this.#hasSeenBookmark = false;
   }
 
   /** Notes a failure and answers when to try again. */
