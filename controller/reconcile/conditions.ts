@@ -4,9 +4,12 @@
  */
 import type { Condition, DigitalHumanProvider } from "../resource/digital-human-provider.ts";
 import { conditionOf } from "../resource/digital-human-provider.ts";
-import type { Placement } from "../resource/placement.ts";
+import { isSamePlace } from "../resource/placement.ts";
+import type { Place, Placement } from "../resource/placement.ts";
+import { identity } from "./decide.ts";
 import { readyOf } from "./ready.ts";
 import type { Failure } from "./failure.ts";
+import type { RemovalWaits } from "./memory.ts";
 import type { ObservedInstance } from "./observed-instance.ts";
 
 /** What one pass came to. */
@@ -31,8 +34,10 @@ export interface ConditionInput {
   /** The record as it will stand beside these conditions. */
   readonly record: readonly Placement[];
   readonly outcome: Outcome;
-  /** Failures of removing former placements, by endpoint. */
-  readonly cleanupFailures: ReadonlyMap<string, string>;
+  /** The place that spec asks for; undefined while no class is chosen. */
+  readonly place: Place | undefined;
+  /** Why former placements are not removed yet. */
+  readonly removalWaits: RemovalWaits;
   /** Provisioning longer than this is Stalled. */
   readonly provisioningMs: number;
   readonly nowMs: number;
@@ -43,7 +48,12 @@ export interface Verdict {
   readonly status: "True" | "False" | "Unknown";
   readonly reason: string;
   readonly message: string;
+  /** The generation that it speaks for, where that is an older one. */
+  readonly observedGeneration?: number;
 }
+
+/** Vendors' words can be long, and a condition that is too long is refused as a whole. */
+const messageCharactersMax = 2_048;
 
 export function conditionsOf(input: ConditionInput): readonly Condition[] {
   const ready = readyOf(input);
@@ -95,10 +105,13 @@ function dated(
   input: ConditionInput,
 ): Condition {
   const keepsTime = before !== undefined && before.status === verdict.status;
+  const { status, reason, message } = verdict;
   return {
     type,
-    ...verdict,
-    observedGeneration: observedGenerationOf(input),
+    status,
+    reason,
+    message: message.slice(0, messageCharactersMax).toWellFormed(),
+    observedGeneration: verdict.observedGeneration ?? observedGenerationOf(input),
     lastTransitionTime: keepsTime
       ? before.lastTransitionTime
       : new Date(Math.floor(input.nowMs / 1000) * 1000).toISOString().replace(".000Z", "Z"),
@@ -121,7 +134,7 @@ function rateLimited({ outcome, object }: ConditionInput): Verdict | undefined {
   const failure = failureIn(outcome);
   if (failure?.condition === "RateLimited") {
     const hint =
-      failure.retryAfterMs === undefined ? "" : "; no attempt before status.rateLimitedUntil";
+      failure.retryAtMs === undefined ? "" : "; no attempt before status.rateLimitedUntil";
     return { status: "True", reason: "Throttled", message: `${failure.message}${hint}` };
   }
   if (outcome.kind === "ensured" && outcome.instance.isRateLimited) {
@@ -215,29 +228,45 @@ function replaceRequired({ outcome, object }: ConditionInput): Verdict | undefin
   });
 }
 
-function cleanupPending({ record, cleanupFailures }: ConditionInput): Verdict {
-  const former = record.filter((placement) => placement.state === "Retiring");
+function cleanupPending(input: ConditionInput): Verdict {
+  const former = formerPlacements(input);
   if (former.length === 0) {
     return { status: "False", reason: "Clean", message: "nothing is left at a former place" };
   }
   const places = former
-    .map(({ endpoint, region }) => {
-      const failure = cleanupFailures.get(endpoint);
-      return `${endpoint} (${region})${failure === undefined ? "" : `: ${failure}`}`;
+    .map((placement) => {
+      const { endpoint, region } = placement;
+      const wait = input.removalWaits.get(identity(placement));
+      return `${endpoint} (${region})${wait === undefined ? "" : `: ${wait.failure.message}`}`;
     })
     .join("; ");
-  return {
-    status: "True",
-    reason: "Retiring",
-    message: `an instance may still exist, and be billed, at ${places}`,
-  };
+  return former.some((placement) => placement.state === "Retiring")
+    ? {
+        status: "True",
+        reason: "Retiring",
+        message: `an instance may still exist, and be billed, at ${places}`,
+      }
+    : {
+        status: "True",
+        reason: "Moving",
+        message: `the instance of before serves, and is billed, at ${places} until the new one is ready`,
+      };
+}
+
+/** Once the wanted place is recorded, what is recorded elsewhere is on its way out. */
+function formerPlacements({ object, record, place }: ConditionInput): readonly Placement[] {
+  const hasMoved =
+    !object.isDeleting &&
+    place !== undefined &&
+    record.some((placement) => isSamePlace(placement, place));
+  return record.filter(
+    (placement) => placement.state === "Retiring" || (hasMoved && !isSamePlace(placement, place)),
+  );
 }
 
 function reconciling({ outcome }: ConditionInput, ready: Verdict): Verdict {
   const isWorking =
-    isProvisioning(outcome) ||
-    outcome.kind === "in-doubt" ||
-    outcome.kind === "retiring" ||
+    ready.reason === "Provisioning" ||
     (outcome.kind === "removing" && outcome.failure?.needsPerson !== true) ||
     (outcome.kind === "failed" && !outcome.failure.needsPerson && ready.status !== "True");
   return isWorking
@@ -261,7 +290,7 @@ function stalled(input: ConditionInput, ready: Verdict): Verdict {
     outcome.kind === "owned-by-another" ||
     outcome.kind === "protected" ||
     failureIn(outcome)?.needsPerson === true ||
-    (outcome.kind === "ensured" && outcome.instance.state === "FAILED");
+    (outcome.kind === "ensured" && waitsForPerson(outcome.instance));
   const failure = failureIn(outcome);
   return needsPerson
     ? {
@@ -270,4 +299,8 @@ function stalled(input: ConditionInput, ready: Verdict): Verdict {
         message: failure?.message ?? ready.message,
       }
     : { status: "False", reason: "NotStalled", message: "nothing waits for a person" };
+}
+
+function waitsForPerson({ state }: ObservedInstance): boolean {
+  return state === "FAILED" || state === "AWAITING_HUMAN";
 }

@@ -38,8 +38,8 @@ export interface Failure {
   readonly condition?: "RateLimited" | "QuotaExceeded" | "BillingOverdue" | "ReplaceRequired";
   readonly message: string;
   readonly reason: Reason | undefined;
-  /** Not before this long from now. */
-  readonly retryAfterMs?: number;
+  /** No attempt before this, epoch ms. */
+  readonly retryAtMs?: number;
   /** When a quota is filled again, epoch ms. */
   readonly resetsAtMs?: number;
 }
@@ -60,7 +60,7 @@ const table: Readonly<Record<Reason, Row>> = {
   NOT_FOUND: row("EnsureFailed", "unknown", "back-off"),
   NOT_OURS: row("OwnedByAnother", "refused", "terminal"),
   OWNED_BY_ANOTHER: row("OwnedByAnother", "refused", "terminal"),
-  WRONG_REALM: row("DeleteBlocked", "refused", "terminal"),
+  WRONG_REALM: row("EnsureFailed", "refused", "terminal"), // of a removal: DeleteBlocked
   IMMUTABLE_FIELD: row("InvalidSpec", "keep", "terminal", { condition: "ReplaceRequired" }),
   UNSUPPORTED: row("AdapterIncompatible", "refused", "terminal"),
   BAD_CREDENTIAL: row("EnsureFailed", "refused", "terminal"),
@@ -94,7 +94,7 @@ function foreignRow(error: ProviderError): Row {
 }
 
 /** `doing` begins the message: 'ensure "media/a" at https://tts.example.com'. */
-export function failureOf(error: ProviderError, doing: string): Failure {
+export function failureOf(error: ProviderError, doing: string, nowMs: number): Failure {
   const { facts, reason } = error;
   const fields = (facts.fields ?? []).map(
     (violation) => `${fieldPath(violation.path)}: ${violation.description}`,
@@ -104,7 +104,7 @@ export function failureOf(error: ProviderError, doing: string): Failure {
     ...(reason === undefined ? foreignRow(error) : table[reason]),
     message: `cannot ${doing}: ${what}`,
     reason,
-    ...(facts.retryAfterMs === undefined ? {} : { retryAfterMs: facts.retryAfterMs }),
+    ...(facts.retryAfterMs === undefined ? {} : { retryAtMs: nowMs + facts.retryAfterMs }),
     ...(facts.resetsAtMs === undefined ? {} : { resetsAtMs: facts.resetsAtMs }),
   };
 }

@@ -8,18 +8,35 @@ import type { DigitalHumanProvider } from "../resource/digital-human-provider.ts
 import { cleanupFinalizer, reconcileRequestedAnnotation } from "../resource/names.ts";
 import { placementToJson } from "../resource/placement.ts";
 import type { Outcome } from "./conditions.ts";
+import type { Failure } from "./failure.ts";
 
 export interface Memory {
+  /** The incarnation it is about: a name can come back while it is remembered. */
+  readonly uid: string;
   /** Everything the last pass depended on; another value calls for a new pass. */
   readonly fingerprint: string;
   readonly outcome: Outcome;
-  readonly cleanupFailures: ReadonlyMap<string, string>;
+  readonly removalWaits: RemovalWaits;
   /** Epoch ms of the next pass that asks the vendor, if nothing changes before. */
   readonly dueMs: number;
   /** Epoch ms before which the vendor asked not to be called, changed or not; 0: none. */
   readonly holdUntilMs: number;
   /** Failures in a row, for the back-off. */
   readonly failures: number;
+}
+
+/** Removals that failed, by placement identity. */
+export type RemovalWaits = ReadonlyMap<string, RemovalWait>;
+
+/** Why a placement is not removed yet, and when that is tried again. */
+export interface RemovalWait {
+  readonly failure: Failure;
+  /** Failures in a row. */
+  readonly failures: number;
+  /** Epoch ms of the next attempt. */
+  readonly dueMs: number;
+  /** True: the vendor asked for the wait, so that not even a deletion shortens it. */
+  readonly isHold: boolean;
 }
 
 export class Memories {

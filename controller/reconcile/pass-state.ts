@@ -5,6 +5,7 @@ import type { Placement } from "../resource/placement.ts";
 import type { Outcome } from "./conditions.ts";
 import type { Facts } from "./decide.ts";
 import type { SettlingTimes } from "./doubt.ts";
+import type { RemovalWait, RemovalWaits } from "./memory.ts";
 
 export interface PassResult {
   /** Undefined: the object is gone. */
@@ -13,11 +14,13 @@ export interface PassResult {
   readonly record: readonly Placement[];
   /** Undefined: nothing to publish. */
   readonly outcome: Outcome | undefined;
-  readonly cleanupFailures: ReadonlyMap<string, string>;
+  readonly removalWaits: RemovalWaits;
   /** True: memory answered, nobody was asked. */
   readonly isSettled: boolean;
-  /** When the vendor wants to be asked again; undefined: the outcome decides. */
+  /** When the vendor wants to be asked for the instance again; undefined: the outcome decides. */
   readonly pollAfterMs: number | undefined;
+  /** When the vendor wants to be asked again for what it removes; undefined: the outcome decides. */
+  readonly removalPollMs: number | undefined;
   /** The Ensure of this pass that answered; its id is not recorded before the status is written. */
   readonly answered: AnsweredEnsure | undefined;
 }
@@ -38,7 +41,8 @@ export interface PassState {
   outcome: Outcome | undefined;
   /** The record that publishing will write: differs from the object's after Ensure answered. */
   record: readonly Placement[];
-  readonly cleanupFailures: Map<string, string>;
+  readonly removalWaits: Map<string, RemovalWait>;
   pollAfterMs: number | undefined;
+  removalPollMs: number | undefined;
   answered: AnsweredEnsure | undefined;
 }

@@ -6,7 +6,7 @@ import { assertNever } from "../../services/process/assert-never.ts";
 import type { DigitalHumanProvider } from "../resource/digital-human-provider.ts";
 import { chooseClass } from "../resource/class-choice.ts";
 import { cleanupFinalizer, firstPlacementAnnotation } from "../resource/names.ts";
-import { firstPlacementValue } from "../resource/placement.ts";
+import { firstPlacementValue, isSamePlace } from "../resource/placement.ts";
 import type { Placement } from "../resource/placement.ts";
 import type { Outcome } from "./conditions.ts";
 import { decide, noFacts } from "./decide.ts";
@@ -36,15 +36,29 @@ export async function runPass(
     facts: noFacts(),
     outcome: undefined,
     record: object.record,
-    cleanupFailures: new Map(),
+    removalWaits: new Map(memory.last?.removalWaits),
     pollAfterMs: undefined,
+    removalPollMs: undefined,
     answered: undefined,
   };
+  try {
+    return await takeSteps(parts, state, memory);
+  } catch (error) {
+    doubtUnrecorded(parts, state);
+    throw error;
+  }
+}
+
+async function takeSteps(
+  parts: ReconcilerParts,
+  state: PassState,
+  memory: { readonly last: Memory | undefined; readonly isSettled: boolean },
+): Promise<PassResult> {
   for (let count = 0; count < stepsMax; count++) {
-    signal.throwIfAborted();
+    state.signal.throwIfAborted();
     const step = decide({
       object: state.object,
-      choice,
+      choice: state.choice,
       isSettled: memory.isSettled,
       isInDoubt: (realm) => doubtUntilMs(parts, state.object.key, realm) > 0,
       facts: state.facts,
@@ -53,7 +67,24 @@ export async function runPass(
     const isGone = await act(parts, state, step);
     if (isGone) return { ...finish(parts, state, "not-ours", undefined), object: undefined };
   }
-  throw new Error(`pass over "${object.key}" did not come to rest within ${stepsMax} steps`);
+  throw new Error(`pass over "${state.object.key}" did not come to rest within ${stepsMax} steps`);
+}
+
+/**
+ * Rule 4: an Ensure that answered, but whose id does not reach the record, leaves doubt: whoever
+ * looks next must not create.
+ */
+export function doubtUnrecorded(
+  parts: ReconcilerParts,
+  pass: Pick<PassResult, "answered" | "record"> & { readonly object: DigitalHumanProvider },
+): void {
+  const { answered, object, record } = pass;
+  if (answered === undefined) return;
+  const { realm, notAfterMs, settling } = answered;
+  const idIn = (placements: readonly Placement[]) =>
+    placements.find((placement) => placement.realm === realm)?.providerID;
+  if (idIn(object.record) === idIn(record)) return;
+  parts.doubts.begin(object.key, realm, notAfterMs, settling);
 }
 
 /** Acts on one step; true when the object is gone. */
@@ -174,17 +205,17 @@ function finish(
   why: RestReason,
   last: Memory | undefined,
 ): PassResult {
-  const { object, choice, record, pollAfterMs } = state;
-  const isSettled = why === "settled";
+  const { object, choice, record, removalWaits, pollAfterMs, removalPollMs, answered } = state;
   return {
     object,
     choice,
     record,
     outcome: outcomeOf(parts, state, why, last),
-    cleanupFailures: isSettled && last !== undefined ? last.cleanupFailures : state.cleanupFailures,
-    isSettled,
+    removalWaits,
+    isSettled: why === "settled",
     pollAfterMs,
-    answered: state.answered,
+    removalPollMs,
+    answered,
   };
 }
 
@@ -196,7 +227,7 @@ function outcomeOf(
 ): Outcome | undefined {
   switch (why) {
     case "settled":
-      return last?.outcome;
+      return settledOutcome(state, last);
     case "not-ours":
       return undefined;
     case "no-class":
@@ -224,10 +255,19 @@ function outcomeOf(
   }
 }
 
+/** What is remembered, said of what the object is now: a wait can span the begin of its deletion. */
+function settledOutcome({ object }: PassState, last: Memory | undefined): Outcome | undefined {
+  if (last === undefined || last.uid !== object.uid) return undefined;
+  const { outcome } = last;
+  return object.isDeleting && outcome.kind === "failed"
+    ? { kind: "removing", failure: outcome.failure }
+    : outcome;
+}
+
 function inDoubt(parts: ReconcilerParts, state: PassState): Outcome {
   const place = state.choice.kind === "chosen" ? state.choice.place : undefined;
   const placement = state.object.record.find(
-    (candidate) => candidate.endpoint === place?.endpoint && candidate.class === place.class,
+    (candidate) => place !== undefined && isSamePlace(candidate, place),
   );
   return {
     kind: "in-doubt",

@@ -54,7 +54,7 @@ export function ensureRequest(
     specHash: ask.wanted.hash,
     mayCreate: ask.mayCreate,
     notAfter: timestampFromMs(ask.notAfterMs),
-    ...(adopt === undefined || ask.recorded.providerId !== ""
+    ...(adopt === undefined || hasRecordedId(object, ask.recorded)
       ? {}
       : {
           adopt: {
@@ -65,6 +65,11 @@ export function ensureRequest(
           },
         }),
   });
+}
+
+/** spec.adopt is used only while no instance is recorded, wherever. */
+function hasRecordedId(object: DigitalHumanProvider, recorded: RecordedIdentity): boolean {
+  return recorded.providerId !== "" || object.record.some(({ providerID }) => providerID !== "");
 }
 
 export function describeRequest(

@@ -41,7 +41,7 @@ export async function describePlace(
   } catch (error) {
     const realm = absentRealm(error);
     if (realm !== undefined) state.facts = { ...state.facts, described: { realm } };
-    else failed(state, error, doing);
+    else failed(parts, state, error, doing);
   }
 }
 
@@ -51,15 +51,23 @@ function tookDescribed(
   place: Place,
   instance: Instance,
 ): void {
-  const cluster = instance.owner?.cluster ?? "";
-  const isForeign = cluster !== "" && cluster !== parts.identity.cluster;
+  const owner = foreignOwner(parts, instance);
   state.facts = {
     ...state.facts,
-    described: { realm: instance.realm, ...(isForeign ? { foreignOwner: cluster } : {}) },
+    described: {
+      realm: instance.realm,
+      ...(owner === undefined ? {} : { foreignOwner: owner }),
+    },
   };
-  if (isForeign) {
-    state.outcome = { kind: "owned-by-another", owner: cluster, endpoint: place.endpoint };
+  if (owner !== undefined) {
+    state.outcome = { kind: "owned-by-another", owner, endpoint: place.endpoint };
   }
+}
+
+/** The other cluster that an instance belongs to; undefined: ours, or nobody's. */
+function foreignOwner(parts: ReconcilerParts, instance: Instance): string | undefined {
+  const cluster = instance.owner?.cluster ?? "";
+  return cluster === "" || cluster === parts.identity.cluster ? undefined : cluster;
 }
 
 /** The realm in which the vendor attested absence; undefined: it attested nothing. */
@@ -99,7 +107,7 @@ export async function ensurePlacement(
   try {
     provider = await parts.providers.connected(chosen.adapter);
   } catch (error) {
-    return failed(state, error, doing);
+    return failed(parts, state, error, doing);
   }
   // Doubt inherited from an earlier process ends with the adapter's own times, known only now.
   parts.inherited.resolve(key, placement.realm, provider.settling);
@@ -117,7 +125,8 @@ export async function ensurePlacement(
     state.answered = { realm: placement.realm, notAfterMs, settling: provider.settling };
     tookEnsured(parts, state, placement, answer);
   } catch (error) {
-    if (error instanceof ProviderError && error.reason === "IN_DOUBT") {
+    // To a call that may create, it is a refusal like any other.
+    if (!mayCreate && error instanceof ProviderError && error.reason === "IN_DOUBT") {
       state.facts = { ...state.facts, isAbsent: true };
       return;
     }
@@ -125,7 +134,7 @@ export async function ensurePlacement(
     if (mayCreate && isLost) {
       parts.doubts.begin(key, placement.realm, notAfterMs, provider.settling);
     }
-    failed(state, error, doing);
+    failed(parts, state, error, doing);
   }
 }
 
@@ -147,10 +156,15 @@ export async function observePlacement(
     });
     const answer = await provider.client.describe(request, callOptions(parts, state));
     if (answer.instance === undefined) throw unreadable("Describe answered without an instance");
-    settle(state, placement, observeInstance(answer.instance));
+    const { instance } = answer;
+    if (instance.realm !== placement.realm) throw wrongRealm(placement, instance.realm);
+    const owner = foreignOwner(parts, instance);
+    if (owner === undefined) return settle(state, placement, observeInstance(instance));
+    state.outcome = { kind: "owned-by-another", owner, endpoint: placement.endpoint };
+    state.facts = { ...state.facts, isEnsured: true };
   } catch (error) {
     if (absentRealm(error) === placement.realm) state.facts = { ...state.facts, isAbsent: true };
-    else failed(state, error, doing);
+    else failed(parts, state, error, doing);
   }
 }
 
@@ -162,13 +176,7 @@ function tookEnsured(
 ): void {
   if (answer.instance === undefined) throw unreadable("Ensure answered without an instance");
   const instance = observeInstance(answer.instance);
-  if (instance.realm !== placement.realm) {
-    throw new ProviderError(
-      "WRONG_REALM",
-      `the adapter answers for "${instance.realm}", the record says "${placement.realm}": the account behind ${placement.endpoint} has changed`,
-      { outcome: "UNKNOWN" },
-    );
-  }
+  if (instance.realm !== placement.realm) throw wrongRealm(placement, instance.realm);
   parts.memories.rememberAnsweredId(state.object.key, placement.realm, instance.providerID);
   settle(state, placement, instance);
   if (answer.pollAfter !== undefined) state.pollAfterMs = durationMs(answer.pollAfter);
@@ -213,9 +221,10 @@ function tellChange(
 }
 
 /** Records a failure of the pass; a bug stays an error. */
-export function failed(state: PassState, error: unknown, doing: string): void {
+function failed(parts: ReconcilerParts, state: PassState, error: unknown, doing: string): void {
   if (!(error instanceof ProviderError)) throw error;
-  state.outcome = { kind: "failed", failure: failureOf(error, doing) };
+  const failure = failureOf(error, doing, parts.clock.now());
+  state.outcome = { kind: "failed", failure };
   state.facts = { ...state.facts, isEnsured: true };
 }
 
@@ -229,7 +238,7 @@ export function recordedOf(parts: ReconcilerParts, key: string, placement: Place
   return { providerId: providerID || parts.memories.answeredId(key, realm), realm };
 }
 
-export function chosenClass(state: PassState): ProviderClass {
+function chosenClass(state: PassState): ProviderClass {
   if (state.choice.kind === "chosen") return state.choice.class;
   throw new Error(`no class is chosen for "${state.object.key}"`);
 }
@@ -237,6 +246,15 @@ export function chosenClass(state: PassState): ProviderClass {
 /** The class that serves a recorded placement; undefined when it was deleted. */
 export function classOf(parts: ReconcilerParts, placement: Placement): ProviderClass | undefined {
   return parts.objects.classes().find((candidate) => candidate.name === placement.class);
+}
+
+/** An answer from another vendor account or region than the recorded one: nothing it says counts. */
+export function wrongRealm(placement: Placement, realm: string): ProviderError {
+  return new ProviderError(
+    "WRONG_REALM",
+    `the adapter answers for "${realm}", the record says "${placement.realm}": the account behind ${placement.endpoint} has changed; give the class its old account back`,
+    { outcome: "UNKNOWN" },
+  );
 }
 
 function unreadable(message: string): ProviderError {

@@ -1,6 +1,7 @@
 /** Conditions Ready and Available: the two that consumers decide by. Pure. */
 import { assertNever } from "../../services/process/assert-never.ts";
 import { conditionOf } from "../resource/digital-human-provider.ts";
+import type { Condition } from "../resource/digital-human-provider.ts";
 import type { ConditionInput, Verdict } from "./conditions.ts";
 import type { Failure } from "./failure.ts";
 import type { ObservedInstance } from "./observed-instance.ts";
@@ -118,32 +119,41 @@ function availableOf(instance: ObservedInstance): Verdict {
   }
 }
 
-/** A failed pass: what it does to a Ready that was true of this very generation. */
+/**
+ * A failed pass. A Ready that was earned by this very generation survives what says nothing about
+ * the instance; a refused change leaves the old truth, and the old generation beside it.
+ */
 function failed({ object }: ConditionInput, failure: Failure): ReadyVerdicts {
-  const { readyReason: reason, message } = failure;
-  const before = conditionOf(object.status, "Ready");
-  const availableBefore = conditionOf(object.status, "Available");
-  const wasProvisioned = before !== undefined && before.status !== "False";
-  const isOfThisGeneration = before?.observedGeneration === object.generation;
-  const keepsOldTruth = failure.condition === "ReplaceRequired";
-  if (wasProvisioned && (isOfThisGeneration || keepsOldTruth)) {
-    if (failure.readyEffect === "keep" && availableBefore !== undefined) {
-      return { ready: before, available: availableBefore };
-    }
-    if (failure.readyEffect === "unknown") {
-      return {
-        ready: verdict("Unknown", reason, message),
-        available: verdict("Unknown", reason, message),
-      };
+  const { readyReason: reason, readyEffect: effect, message } = failure;
+  const ready = conditionOf(object.status, "Ready");
+  const available = availableAfter(failure, conditionOf(object.status, "Available"));
+  const isOfThisGeneration = ready?.observedGeneration === object.generation;
+  if (ready !== undefined && ready.status !== "False" && effect !== "refused") {
+    const isKept = effect === "keep" && (isOfThisGeneration || leavesOldTruth(failure));
+    if (isKept) return { ready: kept(ready), available };
+    if (effect === "unknown" && isOfThisGeneration) {
+      return { ready: verdict("Unknown", reason, message), available };
     }
   }
-  return {
-    ready: verdict("False", reason, message),
-    available:
-      failure.readyEffect === "refused"
-        ? verdict("False", reason, message)
-        : verdict("Unknown", reason, message),
-  };
+  return { ready: verdict("False", reason, message), available };
+}
+
+/** Only billing takes an instance out of service; other failures tell how little is known of it. */
+function availableAfter(failure: Failure, before: Condition | undefined): Verdict {
+  const { readyReason: reason, readyEffect: effect, message } = failure;
+  if (reason === "BillingStopped") return verdict("False", reason, message);
+  return effect === "keep" && before !== undefined
+    ? kept(before)
+    : verdict("Unknown", reason, message);
+}
+
+function leavesOldTruth(failure: Failure): boolean {
+  return failure.condition === "ReplaceRequired";
+}
+
+/** What stood, for the generation it stood for. */
+function kept({ status, reason, message, observedGeneration }: Condition): Verdict {
+  return { status, reason, message, observedGeneration };
 }
 
 function suspended({ object }: ConditionInput): ReadyVerdicts {
@@ -152,7 +162,7 @@ function suspended({ object }: ConditionInput): ReadyVerdicts {
   if (before?.status === "True" && available !== undefined) {
     const message =
       "the instance serves as last asked for; spec.suspend holds every change until it is false";
-    return { ready: verdict("True", "Suspended", message), available };
+    return { ready: verdict("True", "Suspended", message), available: kept(available) };
   }
   return no("Suspended", "spec.suspend is true: nothing is created or changed until it is false");
 }

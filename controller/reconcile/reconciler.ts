@@ -5,12 +5,12 @@
 import { chooseClass } from "../resource/class-choice.ts";
 import { conditionOf } from "../resource/digital-human-provider.ts";
 import type { DigitalHumanProvider } from "../resource/digital-human-provider.ts";
-import type { Placement } from "../resource/placement.ts";
 import { stallsAtMs } from "./conditions.ts";
 import type { ConditionInput, Outcome } from "./conditions.ts";
+import { identity } from "./decide.ts";
 import { fingerprintOf } from "./memory.ts";
 import type { Memory } from "./memory.ts";
-import { runPass } from "./pass.ts";
+import { doubtUnrecorded, runPass } from "./pass.ts";
 import type { PassResult } from "./pass-state.ts";
 import type { ReconcilerParts } from "./reconciler-parts.ts";
 import { nextDue } from "./schedule.ts";
@@ -61,38 +61,45 @@ export class Reconciler {
     last: Memory | undefined,
   ): Promise<ReconcileResult> {
     const { memories, clock } = this.#parts;
-    if (result.object === undefined) {
+    const { object, outcome, choice } = result;
+    if (object === undefined) {
       memories.forget(key);
       return { kind: "done" };
     }
-    if (result.outcome === undefined) return { kind: "done" };
+    if (outcome === undefined) return this.#wait(result, last);
     const input: ConditionInput = {
-      object: result.object,
-      record: result.isSettled ? result.object.record : result.record,
-      outcome: result.outcome,
-      cleanupFailures: result.cleanupFailures,
+      object,
+      record: result.isSettled ? object.record : result.record,
+      outcome,
+      place: choice.kind === "chosen" ? choice.place : undefined,
+      removalWaits: result.removalWaits,
       provisioningMs: provisioningMs(result),
       nowMs: clock.now(),
     };
-    const written = await this.#writeStatus(input, result);
+    const pass = { result, input, last };
+    const written = await this.#writeStatus(key, pass);
     this.#forgetRecordedIds(written);
-    this.#tellTransition(result.object, written, result.outcome);
-    return this.#remember(key, written, { result, input, last });
+    this.#tellTransition(object, written, outcome);
+    return this.#remember(key, written, pass);
   }
 
-  /** An answer that cannot be recorded leaves doubt: whoever looks next must not create. */
-  async #writeStatus(input: ConditionInput, result: PassResult): Promise<DigitalHumanProvider> {
-    const { objects, doubts } = this.#parts;
-    const { key, record } = input.object;
+  /** What the vendor said stands, written or not: above all when it may be asked again. */
+  async #writeStatus(key: string, pass: FinishedPass): Promise<DigitalHumanProvider> {
+    const { result, input } = pass;
+    const { object, record } = input;
     try {
-      return await objects.patchStatus(input.object, nextStatus(input, result.choice));
+      return await this.#parts.objects.patchStatus(object, nextStatus(input, result.choice));
     } catch (error) {
-      const { answered } = result;
-      if (answered !== undefined && changedIds(record, input.record).length > 0) {
-        doubts.begin(key, answered.realm, answered.notAfterMs, answered.settling);
-      }
+      doubtUnrecorded(this.#parts, { object, record, answered: result.answered });
+      this.#remember(key, undefined, pass);
       throw error;
     }
+  }
+
+  /** Nothing to publish: not ours, or a hold that an earlier object of this name brought about. */
+  #wait(result: PassResult, last: Memory | undefined): ReconcileResult {
+    if (!result.isSettled || last === undefined) return { kind: "done" };
+    return { kind: "requeue", afterMs: Math.max(0, last.holdUntilMs - this.#parts.clock.now()) };
   }
 
   #forgetRecordedIds(object: DigitalHumanProvider): void {
@@ -119,17 +126,13 @@ export class Reconciler {
     });
   }
 
+  /** `object` undefined: the status could not be written, so the next pass is no settled one. */
   #remember(
     key: string,
-    object: DigitalHumanProvider,
-    pass: {
-      readonly result: PassResult;
-      readonly input: ConditionInput;
-      readonly last: Memory | undefined;
-    },
+    object: DigitalHumanProvider | undefined,
+    { result, input, last }: FinishedPass,
   ): ReconcileResult {
-    const { memories, clock, options, random, objects } = this.#parts;
-    const { result, input, last } = pass;
+    const { memories, clock, objects } = this.#parts;
     const nowMs = clock.now();
     if (result.isSettled && last !== undefined) {
       const dueMs = Math.max(last.dueMs, last.holdUntilMs);
@@ -138,21 +141,24 @@ export class Reconciler {
     const { outcome } = input;
     const failures =
       outcome.kind === "failed" || isFailedRemoval(outcome) ? (last?.failures ?? 0) + 1 : 0;
-    const due = nextDue({
-      outcome,
-      failures,
-      nowMs,
-      pollAfterMs: result.pollAfterMs,
-      stallsAtMs: stallsAtMs(input),
-      hasRetiring: object.record.some((placement) => placement.state === "Retiring"),
-      hasCleanupFailed: result.cleanupFailures.size > 0,
-      options,
-      random,
-    });
+    const due = nextDue(
+      {
+        outcome,
+        failures,
+        nowMs,
+        pollAfterMs: result.pollAfterMs,
+        removalPollMs: result.removalPollMs,
+        stallsAtMs: stallsAtMs(input),
+        cleanupAtMs: cleanupAtMs(result, nowMs),
+      },
+      this.#parts,
+    );
     memories.set(key, {
-      fingerprint: fingerprintOf(object, chooseClass(object, objects.classes())),
+      uid: input.object.uid,
+      fingerprint:
+        object === undefined ? "" : fingerprintOf(object, chooseClass(object, objects.classes())),
       outcome,
-      cleanupFailures: result.cleanupFailures,
+      removalWaits: result.removalWaits,
       dueMs: due.dueMs,
       holdUntilMs: due.holdUntilMs,
       failures,
@@ -170,6 +176,23 @@ export class Reconciler {
   }
 }
 
+/** A pass that came to rest, on its way into status and memory. */
+interface FinishedPass {
+  readonly result: PassResult;
+  readonly input: ConditionInput;
+  readonly last: Memory | undefined;
+}
+
+/** Epoch ms of the next attempt at a former place: at once, where there was none yet. */
+function cleanupAtMs(result: PassResult, nowMs: number): number | undefined {
+  const retiring = result.record.filter((placement) => placement.state === "Retiring");
+  const times = retiring.map(
+    (placement) =>
+      result.removalWaits.get(identity(placement))?.dueMs ?? nowMs + (result.removalPollMs ?? 0),
+  );
+  return times.length === 0 ? undefined : Math.min(...times);
+}
+
 function isFailedRemoval(outcome: Outcome): boolean {
   return outcome.kind === "removing" && outcome.failure !== undefined;
 }
@@ -178,13 +201,4 @@ function provisioningMs(result: PassResult): number {
   return result.choice.kind === "chosen"
     ? result.choice.class.provisioningSeconds * 1000
     : Number.POSITIVE_INFINITY;
-}
-
-/** Placements whose id the pass learned anew. */
-function changedIds(
-  before: readonly Placement[],
-  after: readonly Placement[],
-): readonly Placement[] {
-  const known = new Set(before.map(({ realm, providerID }) => `${realm}\n${providerID}`));
-  return after.filter(({ realm, providerID }) => !known.has(`${realm}\n${providerID}`));
 }

@@ -17,110 +17,169 @@ import { identity } from "./decide.ts";
 import type { RemovalAnswer } from "./decide.ts";
 import { failureOf, leavesDoubt } from "./failure.ts";
 import type { Failure } from "./failure.ts";
+import type { RemovalWait } from "./memory.ts";
 import { deleteRequest, releaseRequest } from "./provider-requests.ts";
-import { callOptions, classOf, recordedOf } from "./provision.ts";
+import { callOptions, classOf, recordedOf, wrongRealm } from "./provision.ts";
 import type { PassState } from "./pass-state.ts";
 import { doubtUntilMs } from "./reconciler-parts.ts";
 import type { ReconcilerParts } from "./reconciler-parts.ts";
+import { dueAfterFailure } from "./schedule.ts";
 
 export async function removePlacement(
   parts: ReconcilerParts,
   state: PassState,
   placement: Placement,
 ): Promise<void> {
-  const isRetain = isRetained(parts, state, placement);
-  const doing = `${isRetain ? "release" : "delete"} "${state.object.key}" at ${placement.endpoint}`;
-  const served = classOf(parts, placement);
-  if (served === undefined) {
-    return open(state, placement, missingClass(placement, doing));
+  const wait = state.removalWaits.get(identity(placement));
+  if (wait !== undefined && isTooEarly(parts, state, wait)) {
+    return stillOpen(state, placement, wait.failure);
   }
+  const removal: Removal = { parts, state, placement };
+  const served = classOf(parts, placement);
+  if (served === undefined) return failed(removal, missingClass(state, placement));
   const notAfterMs = parts.certainUntilMs();
   let provider: ConnectedProvider;
   try {
     provider = await parts.providers.connected(served.adapter);
   } catch (error) {
-    return open(state, placement, failureFrom(error, doing));
+    return failed(removal, failureFrom(error, doing("remove", removal), parts.clock.now()));
   }
   parts.inherited.resolve(state.object.key, placement.realm, provider.settling);
+  const verb = isRetained(state, placement, served, provider) ? "release" : "delete";
   try {
-    const answer = await callRemoval(parts, state, { placement, provider, isRetain, notAfterMs });
-    tookAnswer(parts, state, placement, answer);
+    tookAnswer(removal, await callRemoval(removal, { provider, verb, notAfterMs }));
   } catch (error) {
-    if (attestsAbsence(error, placement)) return gone(parts, state, placement);
+    if (attestsAbsence(error, placement)) return tookAbsence(removal, error);
     if (!(error instanceof ProviderError) || leavesDoubt(error)) {
       parts.doubts.begin(state.object.key, placement.realm, notAfterMs, provider.settling);
     }
-    open(state, placement, failureFrom(error, doing));
+    const said = sameRealm(error, placement);
+    failed(removal, failureFrom(said, doing(verb, removal), parts.clock.now()));
   }
 }
 
-/** Retain holds for where the object lives; a former place is always cleaned up. */
-function isRetained(parts: ReconcilerParts, state: PassState, placement: Placement): boolean {
-  if (placement.state === "Retiring") return false;
-  const served: ProviderClass | undefined = classOf(parts, placement);
-  return served !== undefined && deletionPolicyOf(state.object.spec, served) === "Retain";
+interface Removal {
+  readonly parts: ReconcilerParts;
+  readonly state: PassState;
+  readonly placement: Placement;
+}
+
+/** A new deletion does not wait for our own patience with a former place, only for the vendor's. */
+function isTooEarly(parts: ReconcilerParts, state: PassState, wait: RemovalWait): boolean {
+  return parts.clock.now() < wait.dueMs && (wait.isHold || !state.object.isDeleting);
+}
+
+function doing(verb: "delete" | "release" | "remove", { state, placement }: Removal): string {
+  return `${verb} "${state.object.key}" at ${placement.endpoint}`;
+}
+
+/**
+ * Retain holds for where the object lives. A former place is cleaned up, unless the vendor cannot
+ * delete: then the stamp comes off, so that the move comes to its end.
+ */
+function isRetained(
+  state: PassState,
+  placement: Placement,
+  served: ProviderClass,
+  provider: ConnectedProvider,
+): boolean {
+  if (deletionPolicyOf(state.object.spec, served) !== "Retain") return false;
+  return placement.state !== "Retiring" || !provider.canDelete;
 }
 
 async function callRemoval(
-  parts: ReconcilerParts,
-  state: PassState,
+  { parts, state, placement }: Removal,
   call: {
-    readonly placement: Placement;
     readonly provider: ConnectedProvider;
-    readonly isRetain: boolean;
+    readonly verb: "delete" | "release";
     readonly notAfterMs: number;
   },
 ): Promise<DeleteResponse | ReleaseResponse> {
-  const { placement, provider, notAfterMs } = call;
-  const ask = {
-    place: placement,
-    recorded: recordedOf(parts, state.object.key, placement),
-    notAfterMs,
-  };
+  const { provider, verb, notAfterMs } = call;
+  const recorded = recordedOf(parts, state.object.key, placement);
+  const ask = { place: placement, recorded, notAfterMs };
   const options = callOptions(parts, state);
-  return call.isRetain
+  return verb === "release"
     ? provider.client.release(releaseRequest(parts.identity, state.object, ask), options)
     : provider.client.delete(deleteRequest(parts.identity, state.object, ask), options);
 }
 
-function tookAnswer(
-  parts: ReconcilerParts,
-  state: PassState,
-  placement: Placement,
-  answer: DeleteResponse | ReleaseResponse,
-): void {
-  if (answer.state === RemovalState.DELETED && answer.realm === placement.realm) {
-    return gone(parts, state, placement);
+function tookAnswer(removal: Removal, answer: DeleteResponse | ReleaseResponse): void {
+  const { parts, state, placement } = removal;
+  // Something was removed, but not in the realm that the record speaks of.
+  if (answer.realm !== placement.realm) throw wrongRealm(placement, answer.realm);
+  if (answer.state === RemovalState.DELETED) {
+    gone(removal);
+    return;
   }
-  if (answer.pollAfter !== undefined) state.pollAfterMs = durationMs(answer.pollAfter);
+  const { pollAfter } = answer;
+  const pollMs = pollAfter === undefined ? parts.options.pollMs : durationMs(pollAfter);
+  askAgainIn(state, pollMs);
+  state.removalWaits.delete(identity(placement));
   answered(state, placement, "open");
 }
 
 /** NOT_FOUND in the recorded realm, or a foreign owner there: nothing of ours is left. */
-function attestsAbsence(error: unknown, placement: Placement): boolean {
-  if (!(error instanceof ProviderError)) return false;
-  if (error.reason !== "NOT_FOUND" && error.reason !== "NOT_OURS") return false;
-  return error.facts.realm === placement.realm;
+function attestsAbsence(error: unknown, placement: Placement): error is ProviderError {
+  return isAbsence(error) && error.facts.realm === placement.realm;
 }
 
-function gone(parts: ReconcilerParts, state: PassState, placement: Placement): void {
+function isAbsence(error: unknown): error is ProviderError {
+  if (!(error instanceof ProviderError)) return false;
+  return error.reason === "NOT_FOUND" || error.reason === "NOT_OURS";
+}
+
+/** An absence that another realm attests says that the way there leads elsewhere now. */
+function sameRealm(error: unknown, placement: Placement): unknown {
+  const realm = isAbsence(error) ? error.facts.realm : undefined;
+  return realm === undefined ? error : wrongRealm(placement, realm);
+}
+
+function tookAbsence(removal: Removal, error: ProviderError): void {
+  const { parts, state, placement } = removal;
+  if (gone(removal) && error.reason === "NOT_OURS") {
+    parts.objects.event(state.object, {
+      type: "Warning",
+      reason: "NotOurs",
+      action: "Delete",
+      note: `the instance at ${placement.endpoint} belongs to "${error.facts.owner ?? "another cluster"}": it was left alone, and the record of it is dropped`,
+    });
+  }
+}
+
+/** True when the placement may leave the record: absence is believed outside doubt alone. */
+function gone({ parts, state, placement }: Removal): boolean {
+  state.removalWaits.delete(identity(placement));
   const untilMs = doubtUntilMs(parts, state.object.key, placement.realm);
   if (untilMs === 0) {
     parts.memories.forgetAnsweredId(state.object.key, placement.realm);
-    return answered(state, placement, "gone");
+    answered(state, placement, "gone");
+    return true;
   }
   answered(state, placement, "open");
   if (state.object.isDeleting && state.outcome === undefined) {
     state.outcome = { kind: "removing", untilMs };
   }
-  const waitMs = untilMs - parts.clock.now();
-  state.pollAfterMs = Math.min(state.pollAfterMs ?? waitMs, waitMs);
+  askAgainIn(state, untilMs - parts.clock.now());
+  return false;
 }
 
-function open(state: PassState, placement: Placement, failure: Failure): void {
+function failed({ parts, state, placement }: Removal, failure: Failure): void {
+  const id = identity(placement);
+  const failures = (state.removalWaits.get(id)?.failures ?? 0) + 1;
+  const due = dueAfterFailure(failure, failures, parts.clock.now(), parts);
+  const isHold = due.holdUntilMs > 0;
+  state.removalWaits.set(id, { failure, failures, dueMs: due.dueMs, isHold });
+  stillOpen(state, placement, failure);
+}
+
+function stillOpen(state: PassState, placement: Placement, failure: Failure): void {
   answered(state, placement, "open");
-  state.cleanupFailures.set(placement.endpoint, failure.message);
   if (state.object.isDeleting) state.outcome = { kind: "removing", failure };
+}
+
+function askAgainIn(state: PassState, waitMs: number): void {
+  state.removalPollMs = Math.min(state.removalPollMs ?? waitMs, waitMs);
 }
 
 function answered(state: PassState, placement: Placement, answer: RemovalAnswer): void {
@@ -128,18 +187,18 @@ function answered(state: PassState, placement: Placement, answer: RemovalAnswer)
   state.facts = { ...state.facts, removals };
 }
 
-function failureFrom(error: unknown, doing: string): Failure {
+function failureFrom(error: unknown, doing: string, nowMs: number): Failure {
   if (!(error instanceof ProviderError)) throw error;
-  return failureOf(error, doing);
+  return failureOf(error, doing, nowMs);
 }
 
-function missingClass(placement: Placement, doing: string): Failure {
+function missingClass(state: PassState, placement: Placement): Failure {
   return {
     readyReason: "DeleteBlocked",
     readyEffect: "refused",
     retry: "terminal",
     needsPerson: true,
-    message: `cannot ${doing}: class "${placement.class}" does not exist any more; create it again, or abandon the instance (annotation dhp.example.com/abandon)`,
+    message: `cannot remove "${state.object.key}" at ${placement.endpoint}: class "${placement.class}" does not exist any more; create it again, or abandon the instance (annotation dhp.example.com/abandon)`,
     reason: undefined,
   };
 }

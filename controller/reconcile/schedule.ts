@@ -15,17 +15,25 @@ export interface ScheduleOptions {
   readonly pollMs: number;
 }
 
+/** Chance and limits, the same for each question. */
+export interface Pace {
+  readonly options: ScheduleOptions;
+  /** 0 to 1. */
+  readonly random: () => number;
+}
+
 export interface ScheduleInput {
   readonly outcome: Outcome;
   /** Failures in a row, this one included. */
   readonly failures: number;
   readonly nowMs: number;
+  /** When what is being made wants to be asked for again. */
   readonly pollAfterMs: number | undefined;
+  /** When what is being removed wants to be asked for again. */
+  readonly removalPollMs: number | undefined;
   readonly stallsAtMs: number | undefined;
-  readonly hasRetiring: boolean;
-  readonly hasCleanupFailed: boolean;
-  readonly options: ScheduleOptions;
-  readonly random: () => number;
+  /** Epoch ms of the next attempt to clean up a former place; undefined: there is none. */
+  readonly cleanupAtMs: number | undefined;
 }
 
 export interface Due {
@@ -38,65 +46,63 @@ export interface Due {
 /** Hints beyond this are not believed: an hour. */
 const holdMsMax = 3_600_000;
 
-export function nextDue(input: ScheduleInput): Due {
-  const failure = "failure" in input.outcome ? input.outcome.failure : undefined;
-  if (failure !== undefined) return afterFailure(input, failure);
-  const dueMs = input.nowMs + waitMs(input);
-  return { dueMs, holdUntilMs: 0 };
+export function nextDue(input: ScheduleInput, pace: Pace): Due {
+  const { outcome, nowMs, failures, cleanupAtMs } = input;
+  const failure = "failure" in outcome ? outcome.failure : undefined;
+  if (failure !== undefined) return dueAfterFailure(failure, failures, nowMs, pace);
+  const dueMs = nowMs + waitMs(input, pace);
+  // A suspended object's former places wait with it.
+  const isCleaning = cleanupAtMs !== undefined && outcome.kind !== "suspended";
+  return {
+    dueMs: isCleaning ? Math.min(dueMs, Math.max(nowMs, cleanupAtMs)) : dueMs,
+    holdUntilMs: 0,
+  };
 }
 
-function waitMs(input: ScheduleInput): number {
-  const { outcome, options, nowMs, pollAfterMs } = input;
-  switch (outcome.kind) {
-    case "ensured":
-      return ensuredWaitMs(input);
-    case "in-doubt":
-      return clampMs(outcome.untilMs - nowMs, options);
-    case "removing":
-    case "retiring":
-      return clampMs(pollAfterMs ?? options.pollMs, options);
-    default:
-      return spread(options.reprobeMs, input.random);
-  }
-}
-
-function ensuredWaitMs(input: ScheduleInput): number {
-  const { outcome, options, nowMs, pollAfterMs, stallsAtMs } = input;
-  // A former place is finished at once; after a failure, with the failure's patience.
-  if (input.hasRetiring) {
-    return input.hasCleanupFailed
-      ? spread(options.backOffMsMin * 8, input.random)
-      : clampMs(pollAfterMs ?? 0, options);
-  }
-  if (outcome.kind !== "ensured") return options.pollMs;
-  const { state, drift } = outcome.instance;
-  if (state === "READY" && drift.length === 0) return spread(options.resyncMs, input.random);
-  if (state === "FAILED") return spread(options.reprobeMs, input.random);
-  const poll = clampMs(pollAfterMs ?? options.pollMs, options);
-  const untilStalled = (stallsAtMs ?? Number.POSITIVE_INFINITY) - nowMs;
-  return untilStalled > 0 ? Math.min(poll, untilStalled) : poll;
-}
-
-function afterFailure(input: ScheduleInput, failure: Failure): Due {
-  const { options, nowMs, failures } = input;
-  const exponential = options.backOffMsMin * 2 ** Math.min(failures - 1, 20);
-  const backOff = spread(Math.min(exponential, options.backOffMsMax), input.random);
+/** When a call that failed may be made again, after so many failures in a row. */
+export function dueAfterFailure(
+  failure: Failure,
+  failures: number,
+  nowMs: number,
+  { options, random }: Pace,
+): Due {
+  const exponential = options.backOffMsMin * 2 ** Math.min(Math.max(failures - 1, 0), 20);
+  const backOffMs = spread(Math.min(exponential, options.backOffMsMax), random);
+  const hintMs = Math.min(Math.max(0, (failure.retryAtMs ?? 0) - nowMs), holdMsMax);
   switch (failure.retry) {
     case "back-off":
-      return { dueMs: nowMs + Math.max(backOff, hintMs(failure)), holdUntilMs: 0 };
+      return { dueMs: nowMs + Math.max(backOffMs, hintMs), holdUntilMs: 0 };
     case "terminal":
-      return { dueMs: nowMs + spread(options.reprobeMs, input.random), holdUntilMs: 0 };
+      return { dueMs: nowMs + Math.max(spread(options.reprobeMs, random), hintMs), holdUntilMs: 0 };
     case "hold": {
-      const wait = failure.retryAfterMs === undefined ? backOff : hintMs(failure);
-      return { dueMs: nowMs + wait, holdUntilMs: nowMs + wait };
+      const resetMs = Math.min((failure.resetsAtMs ?? 0) - nowMs, options.reprobeMs);
+      const unhintedMs = Math.max(backOffMs, resetMs);
+      const untilMs = nowMs + (failure.retryAtMs === undefined ? unhintedMs : hintMs);
+      return { dueMs: untilMs, holdUntilMs: untilMs };
     }
     default:
       return assertNever(failure.retry);
   }
 }
 
-function hintMs(failure: Failure): number {
-  return Math.min(failure.retryAfterMs ?? 0, holdMsMax);
+function waitMs(input: ScheduleInput, { options, random }: Pace): number {
+  const { outcome, nowMs, pollAfterMs, removalPollMs, stallsAtMs } = input;
+  switch (outcome.kind) {
+    case "ensured": {
+      const { state, drift } = outcome.instance;
+      if (state === "READY" && drift.length === 0) return spread(options.resyncMs, random);
+      if (state === "FAILED") return spread(options.reprobeMs, random);
+      const poll = clampMs(pollAfterMs ?? options.pollMs, options);
+      const untilStalled = (stallsAtMs ?? Number.POSITIVE_INFINITY) - nowMs;
+      return untilStalled > 0 ? Math.min(poll, untilStalled) : poll;
+    }
+    case "in-doubt":
+      return clampMs(outcome.untilMs - nowMs, options);
+    case "removing":
+      return clampMs(removalPollMs ?? options.pollMs, options);
+    default:
+      return spread(options.reprobeMs, random);
+  }
 }
 
 function clampMs(ms: number, options: ScheduleOptions): number {

@@ -16,8 +16,9 @@ export function nextStatus(input: ConditionInput, choice: ClassChoice): JsonObje
     ...object.rawStatus,
     observedGeneration: observedGenerationOf(input),
     providerID: currentProviderID(record, choice) || undefined,
-    className: choice.kind === "chosen" ? choice.class.name : object.status.className,
-    account: (choice.kind === "chosen" ? choice.class.account : object.status.account) || undefined,
+    // Without a choice nothing is pinned: what was chosen for another spec must not stick.
+    className: choice.kind === "chosen" ? choice.class.name : undefined,
+    account: (choice.kind === "chosen" && choice.class.account) || undefined,
     placements: record.length === 0 ? undefined : record.map(placementToJson),
     usage: isEmpty(usage) ? undefined : usage,
     rateLimitedUntil: until,
@@ -53,9 +54,7 @@ function rateLimitedUntil({ outcome, object, nowMs }: ConditionInput): string | 
   }
   const failure = "failure" in outcome ? outcome.failure : undefined;
   if (failure?.condition === "RateLimited") {
-    return failure.retryAfterMs === undefined
-      ? undefined
-      : wholeSecond(nowMs + failure.retryAfterMs);
+    return failure.retryAtMs === undefined ? undefined : wholeSecond(failure.retryAtMs);
   }
   return object.status.rateLimitedUntil;
 }

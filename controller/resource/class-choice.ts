@@ -44,14 +44,15 @@ export function hostOf(endpoint: string): string {
   return URL.canParse(endpoint) ? new URL(endpoint).hostname.toLowerCase() : "";
 }
 
+/** What was chosen for this very spec, or where an instance is recorded for its endpoint and region. */
 function pinnedClassName(object: DigitalHumanProvider): string | undefined {
   const { status, spec, record } = object;
-  if (status.className === undefined)
+  if (status.className === undefined) {
     return record.find((placement) => isAsked(placement, spec))?.class;
-  const hasRecord = record.length > 0;
-  const isUnchanged = hasRecord
-    ? record.some((placement) => placement.class === status.className && isAsked(placement, spec))
-    : status.observedGeneration === object.generation;
+  }
+  const isUnchanged =
+    status.observedGeneration === object.generation ||
+    record.some((placement) => placement.class === status.className && isAsked(placement, spec));
   return isUnchanged ? status.className : undefined;
 }
 
