@@ -17,6 +17,7 @@ import type { Priority } from "./queue/ready-keys.ts";
 import { WorkQueue } from "./queue/work-queue.ts";
 import { WorkerPool } from "./queue/worker-pool.ts";
 import type { ReconcileMetrics, ReconcileResult } from "./queue/worker-pool.ts";
+import { ClassKeeper } from "./classes/class-keeper.ts";
 import type { Providers } from "./providers/providers.ts";
 import { ApiObjects } from "./reconcile/api-objects.ts";
 import { DoubtLedger } from "./reconcile/doubt.ts";
@@ -86,13 +87,16 @@ export class Controller {
   readonly #queue: WorkQueue;
   readonly #pool: WorkerPool;
   readonly #objects: Watch<RawObject>;
-  readonly #classes: Watch<ProviderClass>;
+  readonly #classes: Watch<RawObject>;
+  readonly #keeper: ClassKeeper;
   readonly #memories = new Memories();
   readonly #doubts = new DoubtLedger();
   readonly #inherited = new InheritedDoubt(this.#doubts);
   readonly #watching = new AbortController();
   #watches: Promise<unknown> = Promise.resolve();
   #isWorking = false;
+  /** The classes as parsed; undefined after a change. */
+  #parsedClasses: readonly ProviderClass[] | undefined;
 
   constructor(parts: ControllerParts) {
     this.#parts = parts;
@@ -105,12 +109,9 @@ export class Controller {
       eventFloorMs: options.backOffMsMin,
       metrics: metrics.queue,
     });
-    this.#objects = this.#watch(
-      providerResource,
-      (raw) => raw,
-      (event) => this.#objectChanged(event),
-    );
-    this.#classes = this.#watch(classResource, parseProviderClass, () => this.#classChanged());
+    this.#objects = this.#watch(providerResource, (event) => this.#objectChanged(event));
+    this.#classes = this.#watch(classResource, ({ key }) => this.#classChanged(key));
+    this.#keeper = this.#createKeeper();
     const reconciler = this.#reconciler();
     this.#pool = new WorkerPool({
       queue: this.#queue,
@@ -135,12 +136,14 @@ export class Controller {
     log.info({ objects: this.#objects.keys().length, recorded: records.length }, "working");
     this.#isWorking = true;
     this.#pool.start();
+    this.#keeper.start();
   }
 
   /** Ends in reverse order; answers the keys whose passes did not heed the stop. */
   async stop(): Promise<readonly string[]> {
     const { drainMs } = this.#parts.options;
-    const left = await this.#pool.stop({ drainMs, abortMs: 1_000 });
+    const limits = { drainMs, abortMs: 1_000 };
+    const [left] = await Promise.all([this.#pool.stop(limits), this.#keeper.stop(limits)]);
     this.#isWorking = false;
     this.#watching.abort(new Error("controller is stopping"));
     await this.#watches;
@@ -166,30 +169,47 @@ export class Controller {
     return this.#queue.snapshot();
   }
 
-  #watch<T>(
-    type: ResourceType,
-    parse: (raw: RawObject) => T,
-    onEvent: (event: WatchEvent<T>) => void,
-  ): Watch<T> {
-    const { connection, clock, random, log } = this.#parts;
-    const path = collectionPath(type);
-    const metrics = this.#parts.metrics.watch;
-    return new Watch<T>({ connection, path, parse, onEvent, clock, random, log, metrics });
+  #watch(type: ResourceType, onEvent: (event: WatchEvent<RawObject>) => void): Watch<RawObject> {
+    const { connection, clock, random, log, metrics } = this.#parts;
+    return new Watch({
+      connection,
+      path: collectionPath(type),
+      parse: (raw) => raw,
+      onEvent,
+      clock,
+      random,
+      log,
+      metrics: metrics.watch,
+    });
+  }
+
+  #client(type: ResourceType): ResourceClient<RawObject> {
+    const { connection, options } = this.#parts;
+    const parse = (raw: RawObject): RawObject => raw;
+    return new ResourceClient({ connection, type, parse, timeoutMs: options.apiTimeoutMs });
+  }
+
+  #createKeeper(): ClassKeeper {
+    const { providers, clock, random, log } = this.#parts;
+    return new ClassKeeper({
+      classes: this.#classes,
+      objects: this.#objects,
+      client: this.#client(classResource),
+      ownWrites: new OwnWrites(this.#classes),
+      providers,
+      clock,
+      random,
+      log,
+    });
   }
 
   #reconciler(): Reconciler {
-    const { connection, providers, identity, clock, random, log, metrics, options, onEvent } =
-      this.#parts;
-    const client = new ResourceClient<RawObject>({
-      connection,
-      type: providerResource,
-      parse: (raw) => raw,
-      timeoutMs: options.apiTimeoutMs,
-    });
+    const { providers, identity, clock, random, log, metrics, options, onEvent } = this.#parts;
     const objects = new ApiObjects({
       watch: this.#objects,
-      classes: this.#classes,
-      client,
+      classes: () => this.#classList(),
+      protectClass: (name) => this.#keeper.protect(name),
+      client: this.#client(providerResource),
       ownWrites: new OwnWrites(this.#objects),
       onEvent,
       onWrite: metrics.onWrite,
@@ -213,16 +233,24 @@ export class Controller {
     const raw = event.kind === "deleted" ? event.before : event.object;
     const isInitial = event.kind === "added" && event.isInitial;
     this.#queue.add(event.key, { group: groupOf(raw), priority: priorityOf(raw, isInitial) });
+    if (this.#isWorking) this.#keeper.useChanged();
     if (event.kind === "deleted") this.#doubts.prune(this.#parts.clock.now());
   }
 
   /** A class may serve any object: all are looked at, and what is settled costs nothing. */
-  #classChanged(): void {
-    this.#parts.providers.keepOnly(this.#classes.list().map(({ adapter }) => adapter));
+  #classChanged(name: string): void {
+    this.#parsedClasses = undefined;
+    this.#parts.providers.keepOnly(this.#classList().map(({ adapter }) => adapter));
+    if (this.#isWorking) this.#keeper.classChanged(name);
     for (const key of this.#objects.keys()) {
       const raw = this.#objects.get(key);
       if (raw !== undefined) this.#queue.add(key, { group: groupOf(raw), priority: "resync" });
     }
+  }
+
+  #classList(): readonly ProviderClass[] {
+    this.#parsedClasses ??= this.#classes.list().map(parseProviderClass);
+    return this.#parsedClasses;
   }
 
   *#recorded(): Generator<{ readonly key: string; readonly realm: string }> {

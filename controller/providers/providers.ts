@@ -7,6 +7,7 @@ import { durationMs } from "@bufbuild/protobuf/wkt";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import {
   Capability,
+  CapabilitySchema,
   GetProviderInfoRequestSchema,
 } from "../../proto/gen/dhp/provider/v1/provider_pb.ts";
 import type { GetProviderInfoResponse } from "../../proto/gen/dhp/provider/v1/provider_pb.ts";
@@ -22,6 +23,10 @@ export const contractVersion = 1;
 export interface ConnectedProvider {
   readonly client: ProviderClient;
   readonly name: string;
+  /** Of its build. */
+  readonly version: string;
+  /** Names of `Capability` without prefix, those this controller knows, sorted. */
+  readonly capabilities: readonly string[];
   readonly canDelete: boolean;
   readonly canRelease: boolean;
   readonly settling: SettlingTimes;
@@ -125,6 +130,8 @@ function describeProvider(
   return {
     client,
     name: answer.name,
+    version: answer.buildVersion,
+    capabilities: answer.capabilities.flatMap(capabilityName).sort(),
     canDelete: answer.capabilities.includes(Capability.DELETE),
     canRelease: answer.capabilities.includes(Capability.RELEASE),
     settling: {
@@ -133,6 +140,11 @@ function describeProvider(
       clockSkewMs: msOf(limits?.clockSkewAllowance, clockSkewMsDefault),
     },
   };
+}
+
+function capabilityName(capability: Capability): readonly string[] {
+  const name = CapabilitySchema.value[capability]?.localName;
+  return name === undefined || capability === Capability.UNSPECIFIED ? [] : [name];
 }
 
 /** An adapter that does not say is taken to need long: doubt that is too long harms nobody. */

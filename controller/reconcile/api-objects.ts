@@ -14,7 +14,9 @@ import type { MetadataChange, ObjectEvent, ProviderObjects } from "./provider-ob
 
 export interface ApiObjectsParts {
   readonly watch: Pick<Watch<RawObject>, "get">;
-  readonly classes: { list(): Iterable<ProviderClass> };
+  readonly classes: () => readonly ProviderClass[];
+  /** Puts the finalizer on a class before something is recorded with it. */
+  readonly protectClass: (name: string) => Promise<"protected" | "deleting">;
   readonly client: Pick<ResourceClient<RawObject>, "get" | "patch" | "patchStatus">;
   readonly ownWrites: Pick<OwnWrites, "record" | "hasSeen">;
   readonly onEvent: (object: DigitalHumanProvider, event: ObjectEvent) => void;
@@ -40,7 +42,11 @@ export class ApiObjects implements ProviderObjects {
   }
 
   classes(): readonly ProviderClass[] {
-    return [...this.#parts.classes.list()];
+    return this.#parts.classes();
+  }
+
+  protectClass(name: string): Promise<"protected" | "deleting"> {
+    return this.#parts.protectClass(name);
   }
 
   async readLive(key: string): Promise<DigitalHumanProvider | undefined> {

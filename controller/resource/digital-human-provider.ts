@@ -156,8 +156,13 @@ function parseStatus(status: JsonObject): ProviderStatus {
       rateLimitedUntil: stringAt(status, "rateLimitedUntil"),
     }),
     observedGeneration: numberAt(status, "observedGeneration") ?? 0,
-    conditions: arrayAt(status, "conditions").filter(isJsonObject).map(parseCondition),
+    conditions: parseConditions(status),
   };
+}
+
+/** The conditions of any status. */
+export function parseConditions(status: JsonObject): readonly Condition[] {
+  return arrayAt(status, "conditions").filter(isJsonObject).map(parseCondition);
 }
 
 function parseCondition(condition: JsonObject): Condition {

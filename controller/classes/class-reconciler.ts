@@ -1,0 +1,99 @@
+/**
+ * Keeps classes: a class in use carries a finalizer, so that no instance loses the adapter that can
+ * take it back, and its status says who answers and who uses it.
+ */
+import { ProviderError } from "../../services/contract/provider-error.ts";
+import type { Clock } from "../../services/process/clock.ts";
+import { objectAt, stringsAt } from "../resource/json-door.ts";
+import type { JsonObject } from "../resource/json-door.ts";
+import { classInUseFinalizer } from "../resource/names.ts";
+import type { Providers } from "../providers/providers.ts";
+import { parseConditions } from "../resource/digital-human-provider.ts";
+import { parseProviderClass } from "../resource/provider-class.ts";
+import type { ProviderClass } from "../resource/provider-class.ts";
+import { classStatus } from "./class-status.ts";
+import type { AdapterAnswer } from "./class-status.ts";
+import { classUses, noUse } from "./class-use.ts";
+
+/** Reads come from the watches' caches; writes carry resourceVersion and send differences alone. */
+export interface ClassObjects {
+  cached(name: string): JsonObject | undefined;
+  hasSeenOwnWrite(name: string): boolean;
+  /** All DigitalHumanProviders. */
+  users(): Iterable<JsonObject>;
+  /** The class after the write; undefined: the write took the last finalizer off, it is gone. */
+  patch(before: JsonObject, after: JsonObject): Promise<JsonObject | undefined>;
+  patchStatus(before: JsonObject, after: JsonObject): Promise<JsonObject>;
+}
+
+export interface ClassReconcilerParts {
+  readonly objects: ClassObjects;
+  readonly providers: Pick<Providers, "connected">;
+  readonly clock: Clock;
+  /** How often an adapter is asked again whether it is there. */
+  readonly probeMs: number;
+}
+
+export class ClassReconciler {
+  readonly #parts: ClassReconcilerParts;
+
+  constructor(parts: ClassReconcilerParts) {
+    this.#parts = parts;
+  }
+
+  /** ms until the class is to be looked at again; undefined: it is gone, or its own write comes. */
+  async reconcile(name: string): Promise<number | undefined> {
+    const { objects, clock, probeMs } = this.#parts;
+    if (!objects.hasSeenOwnWrite(name)) return undefined;
+    const cached = objects.cached(name);
+    if (cached === undefined) return undefined;
+    const use = classUses(objects.users()).get(name) ?? noUse;
+    const raw = await this.#keepFinalizer(cached, use.count > 0);
+    if (raw === undefined) return undefined;
+    const parsed = parseProviderClass(raw);
+    const status = objectAt(raw, "status");
+    const next = classStatus(
+      {
+        raw,
+        generation: parsed.generation,
+        isDeleting: parsed.isDeleting,
+        address: parsed.adapter.address,
+        before: parseConditions(status),
+        answer: await this.#ask(parsed),
+        use,
+        nowMs: clock.now(),
+      },
+      status,
+    );
+    await objects.patchStatus(raw, { ...raw, status: next });
+    return probeMs;
+  }
+
+  /** On while used; off only when the class is deleted and nobody uses it any more. */
+  async #keepFinalizer(raw: JsonObject, isUsed: boolean): Promise<JsonObject | undefined> {
+    const metadata = objectAt(raw, "metadata");
+    const finalizers = stringsAt(metadata, "finalizers");
+    const has = finalizers.includes(classInUseFinalizer);
+    const isDeleting = metadata["deletionTimestamp"] !== undefined;
+    // The API server takes no new finalizer on an object that is being deleted.
+    const next =
+      isUsed && !has && !isDeleting
+        ? [...finalizers, classInUseFinalizer]
+        : !isUsed && has && isDeleting
+          ? finalizers.filter((finalizer) => finalizer !== classInUseFinalizer)
+          : finalizers;
+    if (next === finalizers) return raw;
+    const after = { ...raw, metadata: { ...metadata, finalizers: next } };
+    return this.#parts.objects.patch(raw, after);
+  }
+
+  async #ask(parsed: ProviderClass): Promise<AdapterAnswer> {
+    try {
+      const provider = await this.#parts.providers.connected(parsed.adapter);
+      return { kind: "answered", provider };
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+      return { kind: "failed", error };
+    }
+  }
+}
