@@ -140,7 +140,8 @@ describe("event recorder", () => {
       requests.map(({ method }) => method),
       ["POST", "PATCH", "POST"],
     );
-    const { series } = body(2);
+    const { series, metadata } = body(2);
+    assert.notDeepEqual(metadata, body(0)["metadata"]);
     assert.deepEqual(series, { count: 2, lastObservedTime: "2026-01-01T00:00:00.000000Z" });
   });
 

@@ -7,6 +7,11 @@ export class StringPool {
   #recent = new Map<string, string>();
   #older = new Map<string, string>();
 
+  /** Texts kept now. */
+  get size(): number {
+    return this.#recent.size + this.#older.size;
+  }
+
   /** Replaces texts inside freshly parsed JSON, which nobody else holds yet. */
   shareWithin(value: unknown): void {
     if (typeof value !== "object" || value === null) return;
