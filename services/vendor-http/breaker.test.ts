@@ -149,6 +149,15 @@ describe("circuits", () => {
     breakers.shutdown();
   });
 
+  it("tell their state from their first use on, once", () => {
+    const breakers = new Breakers(context);
+    states = [];
+    breakers.get(name);
+    breakers.get(name);
+    assert.deepEqual(states, ["closed"]);
+    breakers.shutdown();
+  });
+
   it("are bounded in number; the least recently used goes", async () => {
     const breakers = new Breakers(context, 2);
     await report(breakers.get(name), "failure", verdictCountMin);

@@ -149,7 +149,10 @@ export class Breakers {
 
   get(name: CircuitName): Breaker {
     const key = JSON.stringify([name.account, name.endpoint, name.kind]);
-    const breaker = this.#breakers.get(key) ?? new Breaker(name, this.#context);
+    const known = this.#breakers.get(key);
+    const breaker = known ?? new Breaker(name, this.#context);
+    // So that its state is on record before it first changes.
+    if (known === undefined) this.#context.onStateChange(name, "closed");
     this.#breakers.delete(key);
     this.#breakers.set(key, breaker);
     const [eldest] = this.#breakers;
