@@ -127,6 +127,12 @@ describe("List", () => {
     assert.equal(deleted.length, 4);
   });
 
+  it("tells instances of one instant apart", async () => {
+    put(9, "cluster-a");
+    for (const thing of vendor.things.values()) thing.createdAtMs = 5;
+    assert.equal((await allPages(hostWith(), { pageSize: 2 })).length, 9);
+  });
+
   it("finds by the short form where there is no room for more", async () => {
     const stamp = makeStamp("fleet/ns/short", owner, "");
     vendor.put({ stamp: { ...stamp, key: "", cluster: "", uid: "" } });

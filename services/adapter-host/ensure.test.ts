@@ -205,6 +205,12 @@ describe("Ensure of what exists", () => {
     assert.equal(vendor.things.size, 3);
   });
 
+  it("takes a younger one rather than one that is being deleted", async () => {
+    vendor.put({ id: "old", stamp: ours, createdAtMs: 1, state: "DELETING" });
+    vendor.put({ id: "new", stamp: ours, createdAtMs: 2, parameters: { size: "1" } });
+    assert.equal((await hostWith().ensure()).instance?.providerId, "new");
+  });
+
   it("waits while the vendor is deleting it", async () => {
     vendor.put({ stamp: ours, state: "DELETING" });
     const error = await failure(hostWith().ensure());
@@ -339,6 +345,21 @@ describe("adoption", () => {
     assert.equal((await ask.ensure(take(right))).change, Change.ADOPTED);
     thing.stamp = makeStamp(key, { cluster: "cluster-c", uid: "uid-7" }, "");
     assert.equal((await failure(ask.ensure(take(right)))).reason, "OWNED_BY_ANOTHER");
+  });
+
+  it("does not put a second instance beside another cluster's with the same key", async () => {
+    vendor.put({ stamp: foreign });
+    const thing = vendor.put({});
+    const error = await failure(hostWith().ensure({ adopt: { providerId: thing.id } }));
+    assert.equal(error.reason, "OWNED_BY_ANOTHER");
+    assert.equal(vendor.mutationCount, 0);
+  });
+
+  it("of what is recorded already is a restamping", async () => {
+    const { id: providerId } = vendor.put({ parameters: { size: "1" } });
+    const recorded = { providerId, realm: "test:default" };
+    const { change } = await hostWith().ensure({ adopt: { providerId }, recorded });
+    assert.equal(change, Change.RESTAMPED);
   });
 
   it("never makes one where the named one does not exist", async () => {

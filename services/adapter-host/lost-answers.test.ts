@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 
-import { Change } from "../../proto/gen/dhp/provider/v1/provider_pb.ts";
+import { Change, RemovalState } from "../../proto/gen/dhp/provider/v1/provider_pb.ts";
 import { FakeClock } from "../process/fake-clock.ts";
 import type { CallContext } from "../contract/provider-handlers.ts";
+import { ProviderError } from "../contract/provider-error.ts";
 import type { Adapter, AdapterInfo } from "./adapter.ts";
 import { makeStamp } from "./stamp.ts";
 import { eventually, failure, key, owner, testHost } from "./test-host.ts";
@@ -87,6 +88,7 @@ describe("the caller's deadline", () => {
     assert.equal(error.outcome, "UNKNOWN");
     assert.equal((await failure(ask.ensure())).reason, "BUSY");
     assert.equal((await failure(ask.delete())).reason, "BUSY");
+    assert.equal((await ask.ensure({ validateOnly: true })).change, Change.NONE);
     // The vendor commits now, but its lists do not show it yet.
     vendor.newThing = { isUnlisted: true };
     vendor.releaseHeld();
@@ -144,6 +146,16 @@ describe("a create whose answer is lost leaves one instance at the end, after", 
   }
 });
 
+describe("a create whose answer was lost", () => {
+  it("is in doubt no more once its instance was found and deleted", async () => {
+    const { ask } = hostWith();
+    vendor.faults.push({ method: "POST", when: "after", effect: reset });
+    assert.equal((await failure(ask.ensure())).outcome, "UNKNOWN");
+    assert.equal((await ask.delete()).state, RemovalState.DELETED);
+    assert.equal((await failure(ask.delete())).reason, "NOT_FOUND");
+  });
+});
+
 describe("a create that the vendor is slow to show", () => {
   it("is answered with its id, provisioning, and never made twice", async () => {
     const { ask } = hostWith({ visibilityLagMs: 300 });
@@ -184,6 +196,41 @@ describe("a failed change says what it did:", () => {
       assert.equal(error.outcome, "NOT_APPLIED");
     }
     assert.equal(vendor.things.size, 0);
+  });
+
+  it("nothing, when the adapter itself refuses before it asks", async () => {
+    const refusal = new ProviderError("INVALID_FIELD", "no such voice");
+    const { ask } = hostWith({}, { create: () => Promise.reject(refusal) });
+    const error = await failure(ask.ensure());
+    assert.equal(error.reason, "INVALID_FIELD");
+    assert.equal(error.outcome, "NOT_APPLIED");
+  });
+
+  it("nothing, when time ran out between the decision and the first byte", async () => {
+    const { create } = testAdapter();
+    const { ask } = hostWith(
+      { mutationDeadlineMs: 120_000 },
+      {
+        create: async (call, wanted) => {
+          await clock.advance(61_000);
+          return create(call, wanted);
+        },
+      },
+    );
+    const error = await failure(ask.ensure());
+    assert.equal(error.reason, "TOO_LATE");
+    assert.equal(error.outcome, "NOT_APPLIED");
+    assert.equal(vendor.mutationCount, 0);
+  });
+
+  it("nothing, when the instance vanished between look and change: not NOT_FOUND", async () => {
+    const { ask } = hostWith();
+    await ask.ensure();
+    const gone = status(404, { error: "not_found" });
+    vendor.faults.push({ method: "PATCH", when: "before", effect: gone });
+    const error = await failure(ask.ensure({ spec: { parameters: { size: "2" } } }));
+    assert.equal(error.reason, "BUSY");
+    assert.equal(error.outcome, "NOT_APPLIED");
   });
 
   it("all of it, when what fails is the look after it", async () => {

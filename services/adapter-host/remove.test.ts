@@ -56,7 +56,9 @@ describe("Delete", () => {
     vendor.put({ stamp: ours });
     const fault = status(404, { error: "not_found" });
     vendor.faults.push({ method: "DELETE", when: "after", effect: fault });
-    assert.equal((await failure(hostWith().delete())).reason, "NOT_FOUND");
+    const error = await failure(hostWith().delete());
+    assert.equal(error.reason, "NOT_FOUND");
+    assert.equal(error.outcome, "NOT_APPLIED");
   });
 
   it("that meets a proxy's 404 is not: it may have happened", async () => {
