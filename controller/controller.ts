@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../services/process/clock.ts";
 import type { Log } from "../services/process/log.ts";
+import { isApiError } from "./kubernetes/api-error.ts";
 import type { Connection } from "./kubernetes/connection.ts";
 import type { WatchEvent } from "./kubernetes/object-cache.ts";
 import { OwnWrites } from "./kubernetes/own-writes.ts";
@@ -20,6 +21,7 @@ import type { ReconcileMetrics, ReconcileResult } from "./queue/worker-pool.ts";
 import { ClassKeeper } from "./classes/class-keeper.ts";
 import type { Providers } from "./providers/providers.ts";
 import { ApiObjects } from "./reconcile/api-objects.ts";
+import { DeletionBudget } from "./reconcile/deletion-budget.ts";
 import { DoubtLedger } from "./reconcile/doubt.ts";
 import { InheritedDoubt } from "./reconcile/inherited-doubt.ts";
 import { Memories } from "./reconcile/memory.ts";
@@ -115,7 +117,7 @@ export class Controller {
     const reconciler = this.#reconciler();
     this.#pool = new WorkerPool({
       queue: this.#queue,
-      reconcile: async (key, signal) => poolResult(await reconciler.reconcile(key, signal)),
+      reconcile: (key, signal) => reconcileOnce(reconciler, key, signal),
       clock,
       log,
       runTimeoutMs: passTimeoutMs,
@@ -218,6 +220,7 @@ export class Controller {
       objects,
       providers,
       doubts: this.#doubts,
+      deletions: new DeletionBudget(),
       inherited: this.#inherited,
       memories: this.#memories,
       identity,
@@ -287,6 +290,21 @@ function groupOf(raw: RawObject): string {
 function priorityOf(raw: RawObject, isInitial: boolean): Priority {
   if (stringAt(objectAt(raw, "metadata"), "deletionTimestamp") !== undefined) return "deletion";
   return isInitial ? "resync" : "change";
+}
+
+/** What the API server refuses is tried again, not before it asked to be. */
+async function reconcileOnce(
+  reconciler: Reconciler,
+  key: string,
+  signal: AbortSignal,
+): Promise<ReconcileResult> {
+  try {
+    return poolResult(await reconciler.reconcile(key, signal));
+  } catch (error) {
+    const hintMs = isApiError(error) ? error.retryAfterMs : undefined;
+    if (hintMs === undefined) throw error;
+    return { kind: "error", error, retryAfterMs: hintMs };
+  }
 }
 
 function poolResult(result: Awaited<ReturnType<Reconciler["reconcile"]>>): ReconcileResult {

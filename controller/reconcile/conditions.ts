@@ -27,7 +27,14 @@ export type Outcome =
   | { readonly kind: "suspended" }
   | { readonly kind: "retiring" }
   | { readonly kind: "protected" }
-  | { readonly kind: "removing"; readonly failure?: Failure; readonly untilMs?: number };
+  | {
+      readonly kind: "removing";
+      readonly failure?: Failure;
+      /** Doubt lasts until then. */
+      readonly untilMs?: number;
+      /** The class's bound on deletions holds it back: in words. */
+      readonly brake?: string;
+    };
 
 export interface ConditionInput {
   readonly object: DigitalHumanProvider;

@@ -102,7 +102,8 @@ export function failureOf(error: ProviderError, doing: string, nowMs: number): F
   const what = fields.length > 0 ? fields.join("; ") : error.message;
   return {
     ...(reason === undefined ? foreignRow(error) : table[reason]),
-    message: `cannot ${doing}: ${what}`,
+    // Our own adapters' words say already what could not be done.
+    message: what.startsWith("cannot ") ? what : `cannot ${doing}: ${what}`,
     reason,
     ...(facts.retryAfterMs === undefined ? {} : { retryAtMs: nowMs + facts.retryAfterMs }),
     ...(facts.resetsAtMs === undefined ? {} : { resetsAtMs: facts.resetsAtMs }),

@@ -18,6 +18,8 @@ export interface ProviderObjects {
   /** False while this process's own last write of the key has not come back through the watch. */
   hasSeenOwnWrite(key: string): boolean;
   classes(): readonly ProviderClass[];
+  /** Puts the finalizer on a class before something is recorded with it; writes at most once. */
+  protectClass(name: string): Promise<"protected" | "deleting">;
   /** A live read; undefined: it does not exist. */
   readLive(key: string): Promise<DigitalHumanProvider | undefined>;
   /** Undefined: the write took the last finalizer off a deleted object, which is gone now. */

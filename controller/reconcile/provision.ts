@@ -32,6 +32,11 @@ export async function describePlace(
       state.facts = { ...state.facts, isEnsured: true };
       return;
     }
+    if (!(await mayRecordWith(parts, chosen))) {
+      state.outcome = { kind: "no-class", reason: "NoClass", message: beingDeleted(chosen) };
+      state.facts = { ...state.facts, isEnsured: true };
+      return;
+    }
     const wanted = wantedSpec(state.object.spec, chosen);
     const recorded = { providerId: "", realm: "" };
     const request = describeRequest(parts.identity, state.object, { place, wanted, recorded });
@@ -43,6 +48,17 @@ export async function describePlace(
     if (realm !== undefined) state.facts = { ...state.facts, described: { realm } };
     else failed(parts, state, error, doing);
   }
+}
+
+/** A class that goes takes nothing new; another one stays from now on until nobody uses it. */
+async function mayRecordWith(parts: ReconcilerParts, chosen: ProviderClass): Promise<boolean> {
+  if (chosen.isDeleting) return false;
+  if (chosen.isProtected) return true;
+  return (await parts.objects.protectClass(chosen.name)) === "protected";
+}
+
+function beingDeleted({ name }: ProviderClass): string {
+  return `class "${name}" is being deleted and takes no new instance: name another one in spec.className`;
 }
 
 function tookDescribed(

@@ -170,12 +170,14 @@ function suspended({ object }: ConditionInput): ReadyVerdicts {
 function removing(outcome: {
   readonly failure?: Failure;
   readonly untilMs?: number;
+  readonly brake?: string;
 }): ReadyVerdicts {
-  const { failure, untilMs } = outcome;
+  const { failure, untilMs, brake } = outcome;
   if (failure !== undefined) {
     const reason = failure.needsPerson ? "DeleteBlocked" : "DeleteFailed";
     return no(reason, failure.message);
   }
+  if (brake !== undefined) return no("Deleting", brake);
   const why =
     untilMs === undefined
       ? "the vendor is removing the instance"

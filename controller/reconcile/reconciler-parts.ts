@@ -2,6 +2,7 @@
 import type { Clock } from "../../services/process/clock.ts";
 import type { Log } from "../../services/process/log.ts";
 import type { Providers } from "../providers/providers.ts";
+import type { DeletionBudget } from "./deletion-budget.ts";
 import type { DoubtLedger } from "./doubt.ts";
 import type { InheritedDoubt } from "./inherited-doubt.ts";
 import type { Memories } from "./memory.ts";
@@ -18,6 +19,7 @@ export interface ReconcilerParts {
   readonly objects: ProviderObjects;
   readonly providers: Pick<Providers, "connected">;
   readonly doubts: DoubtLedger;
+  readonly deletions: DeletionBudget;
   readonly inherited: InheritedDoubt;
   readonly memories: Memories;
   readonly identity: FleetIdentity;

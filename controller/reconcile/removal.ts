@@ -46,6 +46,8 @@ export async function removePlacement(
   }
   parts.inherited.resolve(state.object.key, placement.realm, provider.settling);
   const verb = isRetained(state, placement, served, provider) ? "release" : "delete";
+  const waitMs = verb === "delete" ? brakeMs(removal, served) : 0;
+  if (waitMs > 0) return braked(removal, served, waitMs);
   try {
     tookAnswer(removal, await callRemoval(removal, { provider, verb, notAfterMs }));
   } catch (error) {
@@ -162,6 +164,21 @@ function gone({ parts, state, placement }: Removal): boolean {
   }
   askAgainIn(state, untilMs - parts.clock.now());
   return false;
+}
+
+function brakeMs({ parts, state, placement }: Removal, served: ProviderClass): number {
+  const id = `${state.object.key} ${identity(placement)}`;
+  const limit = { perMinute: served.maxDeletionsPerMinute, nowMs: parts.clock.now() };
+  return parts.deletions.take(served.name, id, limit);
+}
+
+/** The message names no time: many objects wait, and each would be written to again and again. */
+function braked({ state, placement }: Removal, served: ProviderClass, waitMs: number): void {
+  answered(state, placement, "open");
+  askAgainIn(state, waitMs);
+  if (!state.object.isDeleting || state.outcome !== undefined) return;
+  const brake = `class "${served.name}" removes at most ${served.maxDeletionsPerMinute} instances a minute (spec.maxDeletionsPerMinute); this one waits its turn`;
+  state.outcome = { kind: "removing", brake };
 }
 
 function failed({ parts, state, placement }: Removal, failure: Failure): void {

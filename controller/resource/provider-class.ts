@@ -9,13 +9,15 @@ import {
   stringMapAt,
   stringsAt,
 } from "./json-door.ts";
-import { defaultClassAnnotation } from "./names.ts";
+import { classInUseFinalizer, defaultClassAnnotation } from "./names.ts";
 
 export interface ProviderClass {
   readonly name: string;
   readonly uid: string;
   readonly generation: number;
   readonly isDeleting: boolean;
+  /** It carries our finalizer: it stays until nobody uses it. */
+  readonly isProtected: boolean;
   readonly isDefault: boolean;
   readonly adapter: AdapterAddress;
   /** "tts.example.com" or "*.example.com". */
@@ -28,6 +30,8 @@ export interface ProviderClass {
   readonly allowedNamespaces?: readonly string[];
   readonly deletionPolicy?: "Delete" | "Retain";
   readonly maxConcurrentCalls?: number;
+  /** Absent: no bound. */
+  readonly maxDeletionsPerMinute?: number;
   readonly provisioningSeconds: number;
 }
 
@@ -53,11 +57,13 @@ export function parseProviderClass(raw: unknown): ProviderClass {
       allowedNamespaces: namespaces.length > 0 ? stringsAt(spec, "allowedNamespaces") : undefined,
       deletionPolicy: policy === "Delete" || policy === "Retain" ? policy : undefined,
       maxConcurrentCalls: numberAt(spec, "maxConcurrentCalls"),
+      maxDeletionsPerMinute: numberAt(spec, "maxDeletionsPerMinute"),
     }),
     name: stringAt(metadata, "name") ?? "",
     uid: stringAt(metadata, "uid") ?? "",
     generation: numberAt(metadata, "generation") ?? 0,
     isDeleting: stringAt(metadata, "deletionTimestamp") !== undefined,
+    isProtected: stringsAt(metadata, "finalizers").includes(classInUseFinalizer),
     isDefault: stringMapAt(metadata, "annotations")[defaultClassAnnotation] === "true",
     adapter: {
       address: stringAt(adapter, "address") ?? "",
