@@ -65,6 +65,12 @@ export class ApiServer {
     this.#store({ metadata, spec });
   }
 
+  /** By force: the object goes, finalizers or not, and another one has its name at once. */
+  replace(object: JsonObject): void {
+    this.#store(undefined);
+    this.create(objectAt(object, "spec"));
+  }
+
   /** A user changes fields of spec; null removes one. */
   editSpec(change: JsonObject): void {
     const { object } = this.current;

@@ -7,6 +7,7 @@ import { Providers } from "../../providers/providers.ts";
 import type { ProviderClass } from "../../resource/provider-class.ts";
 import { parseDigitalHumanProvider } from "../../resource/digital-human-provider.ts";
 import { ApiObjects } from "../api-objects.ts";
+import { DeletionBudget } from "../deletion-budget.ts";
 import { DoubtLedger } from "../doubt.ts";
 import { InheritedDoubt } from "../inherited-doubt.ts";
 import { Memories } from "../memory.ts";
@@ -26,7 +27,7 @@ export interface LeaderOptions {
   readonly wire: Wire;
   readonly clock: Clock;
   readonly random: () => number;
-  readonly classes: readonly ProviderClass[];
+  readonly classes: () => readonly ProviderClass[];
   /** Calls of earlier leaders carry not_after up to this. */
   readonly predecessorsUntilMs: number;
   readonly mutant: LeaderMutant;
@@ -135,7 +136,8 @@ export class Leader {
       seen().object === undefined ? undefined : seen().resourceVersion;
     const objects = new ApiObjects({
       watch: { get: () => seen().object },
-      classes: { list: () => classes },
+      classes,
+      protectClass: async () => "protected",
       client: api.clientOf(owner),
       ownWrites: new OwnWrites({
         get resourceVersion() {
@@ -147,6 +149,7 @@ export class Leader {
       onEvent: (_object, event) => this.#options.onEvent(event),
       onWrite: () => undefined,
     });
+    const deletions = new DeletionBudget();
     const doubts = mutant.doubts?.() ?? new DoubtLedger();
     const inherited = new InheritedDoubt(doubts);
     const inheritance = seen().object;
@@ -167,6 +170,7 @@ export class Leader {
         infoMaxAgeMs: Infinity,
       }),
       doubts,
+      deletions,
       inherited,
       memories: new Memories(),
       identity: { fleet: "fleet", cluster: "cluster-1" },

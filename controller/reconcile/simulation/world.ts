@@ -127,7 +127,7 @@ export class World {
       wire,
       clock,
       random: () => this.random.next(),
-      classes: this.classes,
+      classes: () => this.classes,
       predecessorsUntilMs: this.#predecessorsUntilMs,
       mutant: this.#options.mutant ?? {},
       onEvent: (event) => this.events.push(event),
