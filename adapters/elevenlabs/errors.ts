@@ -127,7 +127,10 @@ function refusedFields(status: number, detail: readonly unknown[]): ProviderErro
   const fields = detail.slice(0, fieldsMax).map((entry): FieldViolation => {
     const loc = fieldAt(entry, ["loc"]);
     const [, ...at] = Array.isArray(loc) ? loc.map(String) : [];
-    return { path: fieldOfPlace(at), description: safe(wordAt(entry, "msg") ?? "is refused") };
+    return {
+      path: safe(fieldOfPlace(at)),
+      description: safe(wordAt(entry, "msg") ?? "is refused"),
+    };
   });
   const words = fields.map(({ path, description }) => `${path}: ${description}`).join("; ");
   return new ProviderError("INVALID_FIELD", safe(words || `status ${status}`), { fields });
