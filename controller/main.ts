@@ -21,6 +21,7 @@ import { readClusterId } from "./cluster-id.ts";
 import { Connection } from "./kubernetes/connection.ts";
 import { EventRecorder } from "./kubernetes/events.ts";
 import { kubeConfigFile, kubeConfigInCluster } from "./kubernetes/kube-config.ts";
+import { adapterSecurity } from "./providers/adapter-security.ts";
 import { Providers } from "./providers/providers.ts";
 import type { DigitalHumanProvider } from "./resource/digital-human-provider.ts";
 import { apiGroup, apiVersion } from "./resource/names.ts";
@@ -158,16 +159,14 @@ function connectProviders(metrics: ControllerMetrics): Providers {
 
 /** @throws ProviderError when TLS is asked for and not configured, or plaintext not allowed */
 function connectAdapter(adapter: AdapterAddress, metrics: ControllerMetrics): ProviderClient {
-  const folder = options.adapterTlsFolder;
-  const { address, serverName } = adapter;
-  const tls =
-    adapter.isTls && folder !== undefined
-      ? { ...adapterTlsFiles(folder), ...(serverName === undefined ? {} : { serverName }) }
-      : undefined;
+  const { adapterTlsFolder: folder, allowPlaintextAdapters: allowPlaintext } = options;
+  const { address } = adapter;
+  const tlsFiles = folder === undefined ? undefined : adapterTlsFiles(folder);
+  const tls = adapterSecurity(adapter, { tlsFiles, allowPlaintext });
   const client = connectProvider({
     address,
     ...(tls === undefined ? {} : { tls }),
-    allowPlaintext: options.allowPlaintextAdapters,
+    allowPlaintext,
     log: log.child({ adapter: address }),
     onCall: (call) => metrics.onCall(call),
   });
