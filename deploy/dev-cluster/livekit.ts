@@ -33,10 +33,16 @@ export interface LiveKit {
   resume(): void;
 }
 
-/** Starts a server, by default on a free port. Rejects with its last words. */
-export async function startLiveKit(options: { readonly port?: number } = {}): Promise<LiveKit> {
-  const apiKey = `dev${randomBytes(6).toString("hex")}`;
-  const apiSecret = randomBytes(32).toString("base64url");
+export interface LiveKitOptions {
+  /** A free one when absent. */
+  readonly port?: number;
+  /** Keys of its own when absent; a second server of one account has the first one's. */
+  readonly keys?: { readonly apiKey: string; readonly apiSecret: string };
+}
+
+/** Starts a server. Rejects with its last words. */
+export async function startLiveKit(options: LiveKitOptions = {}): Promise<LiveKit> {
+  const { apiKey, apiSecret } = options.keys ?? newKeys();
   const launch = (port: number) => launchServer({ port, apiKey, apiSecret });
   let { port, child } = await launchOnFreePort(options.port, launch);
   return {
@@ -54,6 +60,13 @@ export async function startLiveKit(options: { readonly port?: number } = {}): Pr
     },
     pause: () => child.pause(),
     resume: () => child.resume(),
+  };
+}
+
+function newKeys(): { readonly apiKey: string; readonly apiSecret: string } {
+  return {
+    apiKey: `dev${randomBytes(6).toString("hex")}`,
+    apiSecret: randomBytes(32).toString("base64url"),
   };
 }
 

@@ -21,6 +21,8 @@ export interface StackOptions {
   readonly layers?: readonly Layer[];
   readonly adapterFlags?: readonly string[];
   readonly controllerFlags?: readonly string[];
+  /** A second LiveKit server, the same account's, behind `otherEndpoint`. False when absent. */
+  readonly withSecondVendor?: boolean;
   /** False: the test starts the controller itself. True when absent. */
   readonly withController?: boolean;
   /** Told before each part that takes time. */
@@ -29,6 +31,8 @@ export interface StackOptions {
 
 /** Endpoints whose host leads to the local LiveKit; the objects' endpoint stays https. */
 export const livekitEndpoint = "https://live.example.com";
+/** Another region of the same account: the second LiveKit, where the stack has one. */
+export const otherEndpoint = "https://eu.livekit.example.com";
 /** Allowed like the first, but nothing listens behind it. */
 export const deadEndpoint = "https://dead.livekit.example.com";
 const endpointHosts = ["live.example.com", "*.livekit.example.com"];
@@ -36,6 +40,8 @@ const endpointHosts = ["live.example.com", "*.livekit.example.com"];
 export class Stack {
   readonly cluster: Cluster;
   readonly livekit: LiveKit;
+  /** The first one again, where the stack has no second. */
+  readonly otherLivekit: LiveKit;
   readonly folder: string;
   readonly #options: StackOptions;
   #adapter: Program | undefined;
@@ -44,11 +50,13 @@ export class Stack {
   constructor(parts: {
     readonly cluster: Cluster;
     readonly livekit: LiveKit;
+    readonly otherLivekit: LiveKit;
     readonly folder: string;
     readonly options: StackOptions;
   }) {
     this.cluster = parts.cluster;
     this.livekit = parts.livekit;
+    this.otherLivekit = parts.otherLivekit;
     this.folder = parts.folder;
     this.#options = parts.options;
   }
@@ -65,7 +73,6 @@ export class Stack {
 
   /** `grpcPort`: 0 for a free one; a restart passes the port that the class names. */
   async startAdapter(grpcPort = 0, flags: readonly string[] = []): Promise<Program> {
-    const { port } = new URL(this.livekit.url);
     this.#adapter = await startProgram("adapters/livekit/main.ts", [
       "--listen",
       `127.0.0.1:${grpcPort}`,
@@ -73,10 +80,10 @@ export class Stack {
       "127.0.0.1:0",
       "--accounts",
       join(this.folder, "accounts.yaml"),
-      ...[livekitEndpoint, "https://eu.livekit.example.com"].flatMap((endpoint) => [
-        "--connect-to",
-        `${endpoint}=http://127.0.0.1:${port}`,
-      ]),
+      "--connect-to",
+      `${livekitEndpoint}=${this.livekit.url}`,
+      "--connect-to",
+      `${otherEndpoint}=${this.otherLivekit.url}`,
       "--connect-to",
       `${deadEndpoint}=http://127.0.0.1:1`,
       ...(this.#options.adapterFlags ?? []),
@@ -124,7 +131,7 @@ export class Stack {
   async stop(): Promise<void> {
     await this.#controller?.stop();
     await this.#adapter?.stop();
-    await Promise.all([this.livekit.stop(), this.cluster.stop()]);
+    await Promise.all([this.livekit.stop(), this.otherLivekit.stop(), this.cluster.stop()]);
     await rm(this.folder, { recursive: true, force: true });
   }
 }
@@ -141,7 +148,9 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     startLiveKit(),
   ]);
   const folder = await mkdtemp(join(tmpdir(), "dhp-stack-"));
-  const stack = new Stack({ cluster, livekit, folder, options });
+  const otherLivekit =
+    options.withSecondVendor === true ? await startLiveKit({ keys: livekit }) : livekit;
+  const stack = new Stack({ cluster, livekit, otherLivekit, folder, options });
   try {
     await writeAccounts(folder, livekit);
     tell("CustomResourceDefinitions, roles and guards");
