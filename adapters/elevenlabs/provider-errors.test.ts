@@ -269,6 +269,12 @@ const faults: readonly Row[] = [
     expected: readError("VENDOR_UNREADABLE"),
   },
   {
+    vendorSays: "a page that does not say whether it is the last",
+    script: atList({ kind: "answer", status: 200, json: { agents: [] } }),
+    call: (asking) => asking.describe(),
+    expected: readError("VENDOR_UNREADABLE"),
+  },
+  {
     vendorSays: "a redirect",
     script: atList({ kind: "answer", status: 302, headers: { location: "https://other.example" } }),
     call: (asking) => asking.describe(),
