@@ -165,6 +165,9 @@ for (const folder of ["deploy/controller", ...vendorFolders()]) {
     for (const probe of [startupProbe, readinessProbe, livenessProbe]) {
       assert.ok(container.ports.some(({ name }) => name === probe?.httpGet.port));
     }
+    const listened = container.args.map((flag) => /-?listen=0\.0\.0\.0:(\d+)$/.exec(flag)?.[1]);
+    const opened = listened.filter((port) => port !== undefined).map(Number);
+    assert.deepEqual(opened.sort(), container.ports.map((port) => port.containerPort).sort());
     assert.equal(readinessProbe?.httpGet.path, "/readyz");
     assert.equal(livenessProbe?.httpGet.path, "/healthz");
   });
