@@ -76,8 +76,8 @@ export class Bench {
   }
 
   /** Puts another key in place, as a rotated Secret does. */
-  useKey(apiKey: string): Promise<void> {
-    return writeAccounts(this.#folder, apiKey);
+  async useKey(apiKey: string): Promise<void> {
+    await writeAccounts(this.#folder, apiKey);
   }
 
   /** Ids of the agents that the steps made. */
