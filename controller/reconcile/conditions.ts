@@ -32,8 +32,8 @@ export type Outcome =
       readonly failure?: Failure;
       /** Doubt lasts until then. */
       readonly untilMs?: number;
-      /** The class's bound on deletions holds it back: in words. */
-      readonly brake?: string;
+      /** What it waits for, in words, where that is neither a failure nor our doubt. */
+      readonly why?: string;
     };
 
 export interface ConditionInput {

@@ -170,14 +170,14 @@ function suspended({ object }: ConditionInput): ReadyVerdicts {
 function removing(outcome: {
   readonly failure?: Failure;
   readonly untilMs?: number;
-  readonly brake?: string;
+  readonly why?: string;
 }): ReadyVerdicts {
-  const { failure, untilMs, brake } = outcome;
+  const { failure, untilMs } = outcome;
   if (failure !== undefined) {
     const reason = failure.needsPerson ? "DeleteBlocked" : "DeleteFailed";
     return no(reason, failure.message);
   }
-  if (brake !== undefined) return no("Deleting", brake);
+  if (outcome.why !== undefined) return no("Deleting", outcome.why);
   const why =
     untilMs === undefined
       ? "the vendor is removing the instance"

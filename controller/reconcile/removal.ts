@@ -47,7 +47,7 @@ export async function removePlacement(
   parts.inherited.resolve(state.object.key, placement.realm, provider.settling);
   const verb = isRetained(state, placement, served, provider) ? "release" : "delete";
   const waitMs = verb === "delete" ? brakeMs(removal, served) : 0;
-  if (waitMs > 0) return braked(removal, served, waitMs);
+  if (waitMs > 0) return waits(removal, brakeWords(served), waitMs);
   try {
     tookAnswer(removal, await callRemoval(removal, { provider, verb, notAfterMs }));
   } catch (error) {
@@ -55,6 +55,7 @@ export async function removePlacement(
     if (!(error instanceof ProviderError) || leavesDoubt(error)) {
       parts.doubts.begin(state.object.key, placement.realm, notAfterMs, provider.settling);
     }
+    if (isNotYet(error)) return waits(removal, error.message, retryMs(removal, error));
     const said = sameRealm(error, placement);
     failed(removal, failureFrom(said, doing(verb, removal), parts.clock.now()));
   }
@@ -172,13 +173,26 @@ function brakeMs({ parts, state, placement }: Removal, served: ProviderClass): n
   return parts.deletions.take(served.name, id, limit);
 }
 
-/** The message names no time: many objects wait, and each would be written to again and again. */
-function braked({ state, placement }: Removal, served: ProviderClass, waitMs: number): void {
+/** It names no time: many objects wait, and each would be written to again and again. */
+function brakeWords(served: ProviderClass): string {
+  return `class "${served.name}" removes at most ${served.maxDeletionsPerMinute} instances a minute (spec.maxDeletionsPerMinute); this one waits its turn`;
+}
+
+/** Nothing failed: the adapter itself still doubts an earlier create, or another call holds the key. */
+function isNotYet(error: unknown): error is ProviderError {
+  if (!(error instanceof ProviderError)) return false;
+  return error.reason === "IN_DOUBT" || error.reason === "BUSY";
+}
+
+function retryMs({ parts }: Removal, error: ProviderError): number {
+  return error.facts.retryAfterMs ?? parts.options.pollMs;
+}
+
+function waits({ state, placement }: Removal, why: string, waitMs: number): void {
   answered(state, placement, "open");
   askAgainIn(state, waitMs);
   if (!state.object.isDeleting || state.outcome !== undefined) return;
-  const brake = `class "${served.name}" removes at most ${served.maxDeletionsPerMinute} instances a minute (spec.maxDeletionsPerMinute); this one waits its turn`;
-  state.outcome = { kind: "removing", brake };
+  state.outcome = { kind: "removing", why };
 }
 
 function failed({ parts, state, placement }: Removal, failure: Failure): void {
