@@ -10,6 +10,7 @@ import {
 } from "../crd/cluster-fixture.ts";
 import type { Cluster } from "../dev-cluster/cluster.ts";
 import { eventually } from "../dev-cluster/eventually.ts";
+import { allowedOf, discoverResources } from "./own-access.ts";
 
 const controller = "system:serviceaccount:dhp-system:dhp-controller";
 const group = "dhp.example.com";
@@ -68,6 +69,23 @@ const withheld: readonly Question[] = [
   { verb: "impersonate", resource: "users" },
   { verb: "*", resource: "*.*" },
 ];
+
+/** Without those that are limited to one name. */
+const ownRights = [
+  "create events events.k8s.io",
+  "create leases coordination.k8s.io",
+  // Everyone's: what may I do, and who am I?
+  "create selfsubjectaccessreviews authorization.k8s.io",
+  "create selfsubjectreviews authentication.k8s.io",
+  "create selfsubjectrulesreviews authorization.k8s.io",
+  ...["get", "list", "patch", "watch"].flatMap((verb) => [
+    `${verb} digitalhumanproviderclasses ${group}`,
+    `${verb} digitalhumanproviders ${group}`,
+  ]),
+  "patch events events.k8s.io",
+  `patch digitalhumanproviderclasses/status ${group}`,
+  `patch digitalhumanproviders/status ${group}`,
+].sort();
 
 function verbs(all: readonly string[], rest: Omit<Question, "verb">): Question[] {
   return all.map((verb) => ({ verb, ...rest }));
@@ -137,6 +155,21 @@ describe("the rights in deploy/controller", () => {
     }
     const doomed = ["delete", "dhp/seen", "--namespace=default"];
     expectRefused(await cluster.kubectl(doomed, { kubeconfig }), /Forbidden/);
+  });
+
+  it("are all there is, asked with its own token about every verb on every resource", async () => {
+    const account = { namespace: "dhp-system", name: "dhp-controller" };
+    const resources = await discoverResources(cluster);
+    for (const name of ["secrets", "pods", "pods/exec", "nodes", "configmaps"]) {
+      assert.ok(resources.some((resource) => resource.name === name));
+    }
+    const verbs = [...everyVerb, "deletecollection"];
+    const questions = ["dhp-system", "default"].flatMap((namespace) =>
+      resources.flatMap((resource) => verbs.map((verb) => ({ ...resource, verb, namespace }))),
+    );
+    const allowed = await allowedOf(cluster, account, questions);
+    const shown = allowed.map(({ verb, name, group }) => `${verb} ${name} ${group}`);
+    assert.deepEqual([...new Set(shown)].sort(), ownRights);
   });
 
   it("let everyone who is logged in read the leader's Lease and no other", async () => {
