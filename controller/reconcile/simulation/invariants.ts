@@ -63,6 +63,8 @@ export function missingFromGoal(world: World): string | undefined {
   if (object.status.providerID !== instance.id) return "status.providerID is another";
   const ready = conditionOf(object.status, "Ready");
   if (ready?.status !== "True") return `Ready is ${ready?.status}: ${ready?.message}`;
+  const isLimited = conditionOf(object.status, "RateLimited")?.status === "True";
+  if (isLimited) return "it counts as limited";
   const { generation, status } = object;
   if (ready.observedGeneration !== generation) return "Ready is of another generation";
   if (status.observedGeneration !== generation) return "status is of another generation";

@@ -1,4 +1,5 @@
 /** One simulated history: a seed chooses the world and the order of events. */
+import { ProviderError } from "../../../services/contract/provider-error.ts";
 import { deletionViolation, missingFromGoal, violationOf } from "./invariants.ts";
 import { Random } from "./random.ts";
 import { faultEvents, progressEvents, specAt, tickEvent, userEvents } from "./schedule.ts";
@@ -29,6 +30,7 @@ export async function runSeed(seed: number, mutant: Mutant = {}): Promise<void> 
     faults: chance.below(5),
     consoleDeletes: chance.chance(0.3) ? 1 : 0,
   };
+  const isVendorMoody = chance.chance(0.2);
   const run = new Run(world, seed, budget.consoleDeletes > 0);
   const first = world.random.pick(world.places);
   world.api.create(specAt(first.endpoint));
@@ -38,12 +40,24 @@ export async function runSeed(seed: number, mutant: Mutant = {}): Promise<void> 
     budget.faults -= 1;
     return world.random.chance(0.5) ? "refused" : "answer-lost";
   };
+  world.faultOf = () => {
+    if (!isVendorMoody || budget.faults === 0 || !world.random.chance(0.1)) return undefined;
+    budget.faults -= 1;
+    return refusalBy(world.random);
+  };
   for (let count = 0; count < stepsMax && budget.userActions + budget.faults > 0; count++) {
     await run.step(nextEvents(world, budget));
   }
   budget.faults = 0;
   await run.converge();
   await run.stayQuiet();
+}
+
+/** The vendor does nothing, and says so. */
+function refusalBy(random: Random): ProviderError {
+  const reason = random.pick(["THROTTLED", "VENDOR_ERROR", "BUSY", "BAD_CREDENTIAL"] as const);
+  const facts = { outcome: "NOT_APPLIED", retryAfterMs: 5_000 } as const;
+  return new ProviderError(reason, "a fault of the vendor", facts);
 }
 
 /** Something that goes on by itself, mostly; a user, a fault or the passing of time now and then. */
