@@ -242,7 +242,7 @@ class Caller {
     // A connection that is torn down says CANCELLED too; only our own signal means that we did it.
     const isTornDown = failure.code === "CANCELLED" && signal?.aborted !== true;
     const shownCode = isTornDown ? "UNAVAILABLE" : failure.code;
-    return this.#fail(method, shownCode, failure.message, error, failure.facts);
+    return this.#fail(method, shownCode, steadyWords(failure), error, failure.facts);
   }
 
   /** An error without a reason of ours; names the call, which the library's text does not. */
@@ -271,6 +271,17 @@ const wordsOfReadiness: Readonly<Record<Exclude<Readiness, "ready">, string>> = 
   late: "not connected before the deadline",
   aborted: "cancelled by the caller",
 };
+
+/**
+ * The library's words without times and measurements: they end up in conditions, where the same
+ * failure told twice must not be news. The whole text stays in `cause`.
+ */
+function steadyWords({ code, message }: ProviderError): string {
+  if (code === "DEADLINE_EXCEEDED") return "no answer before the deadline";
+  return message
+    .replaceAll(/ \(\d{4}-\d\d-\d\dT[\d:.]+Z\)/g, "")
+    .replace(/\.? Resolution note: $/, "");
+}
 
 function isServiceError(error: unknown): error is ServiceError {
   return (
