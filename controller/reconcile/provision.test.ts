@@ -250,3 +250,18 @@ test("an answer from another realm than the recorded one counts as nothing", asy
   assert.equal(scenario.brief("Stalled"), "True EnsureFailed");
   assert.equal(scenario.object.record[0]?.providerID, "");
 });
+
+test("a process that may lead no more sends no mutation", async () => {
+  const scenario = new Scenario();
+  await scenario.provisioned();
+  const { world } = scenario;
+  const calls = world.wire.callCount;
+  await world.advance(certainMs);
+  world.api.annotate({ [forced]: "now" });
+  await scenario.settle();
+  world.api.delete();
+  await scenario.settle();
+  assert.equal(world.wire.callCount, calls);
+  await scenario.untilDue();
+  assert.equal(world.api.object, undefined);
+});

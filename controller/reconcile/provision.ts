@@ -14,6 +14,7 @@ import { observeInstance } from "./observed-instance.ts";
 import type { ObservedInstance } from "./observed-instance.ts";
 import { describeRequest, ensureRequest } from "./provider-requests.ts";
 import type { PassState } from "./pass-state.ts";
+import { fencedUntilMs } from "./reconciler-parts.ts";
 import type { ReconcilerParts } from "./reconciler-parts.ts";
 
 /** Describe at a place that is not recorded: only the vendor's answer may lead to a record. */
@@ -117,7 +118,6 @@ export async function ensurePlacement(
   const { placement, mayCreate } = ask;
   const chosen = chosenClass(state);
   const doing = `ensure "${state.object.key}" at ${placement.endpoint}`;
-  const notAfterMs = parts.certainUntilMs();
   const { key } = state.object;
   let provider: ConnectedProvider;
   try {
@@ -127,6 +127,7 @@ export async function ensurePlacement(
   }
   // Doubt inherited from an earlier process ends with the adapter's own times, known only now.
   parts.inherited.resolve(key, placement.realm, provider.settling);
+  const notAfterMs = fencedUntilMs(parts);
   const wanted = wantedSpec(state.object.spec, chosen);
   const recorded = recordedOf(parts, key, placement);
   const request = ensureRequest(parts.identity, state.object, {

@@ -41,3 +41,22 @@ export function doubtUntilMs(parts: ReconcilerParts, key: string, realm: string)
   if (parts.inherited.has(key, realm)) return Number.POSITIVE_INFINITY;
   return parts.doubts.untilMs(key, realm, parts.clock.now());
 }
+
+/**
+ * not_after of a mutation that is sent now.
+ * @throws LeadershipUncertainError when this process may lead no more, so that nothing is sent
+ */
+export function fencedUntilMs(parts: Pick<ReconcilerParts, "certainUntilMs" | "clock">): number {
+  const untilMs = parts.certainUntilMs();
+  if (untilMs <= parts.clock.now()) throw new LeadershipUncertainError();
+  return untilMs;
+}
+
+/** Another process may lead: the pass ends, and the next one looks again. */
+export class LeadershipUncertainError extends Error {
+  override readonly name = "LeadershipUncertainError";
+
+  constructor() {
+    super("this process may lead no more: no mutation is sent");
+  }
+}

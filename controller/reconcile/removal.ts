@@ -21,7 +21,7 @@ import type { RemovalWait } from "./memory.ts";
 import { deleteRequest, releaseRequest } from "./provider-requests.ts";
 import { callOptions, classOf, recordedOf, wrongRealm } from "./provision.ts";
 import type { PassState } from "./pass-state.ts";
-import { doubtUntilMs } from "./reconciler-parts.ts";
+import { doubtUntilMs, fencedUntilMs } from "./reconciler-parts.ts";
 import type { ReconcilerParts } from "./reconciler-parts.ts";
 import { dueAfterFailure } from "./schedule.ts";
 
@@ -37,7 +37,6 @@ export async function removePlacement(
   const removal: Removal = { parts, state, placement };
   const served = classOf(parts, placement);
   if (served === undefined) return failed(removal, missingClass(state, placement));
-  const notAfterMs = parts.certainUntilMs();
   let provider: ConnectedProvider;
   try {
     provider = await parts.providers.connected(served.adapter);
@@ -48,6 +47,7 @@ export async function removePlacement(
   const verb = isRetained(state, placement, served, provider) ? "release" : "delete";
   const waitMs = verb === "delete" ? brakeMs(removal, served) : 0;
   if (waitMs > 0) return waits(removal, brakeWords(served), waitMs);
+  const notAfterMs = fencedUntilMs(parts);
   try {
     tookAnswer(removal, await callRemoval(removal, { provider, verb, notAfterMs }));
   } catch (error) {
