@@ -145,6 +145,17 @@ describe("the emulator", () => {
     assert.ok(performance.now() - startMs >= 200);
   });
 
+  it("befalls one user's requests only, where a fault names the user", async () => {
+    const apiKey = "sk_key_of_a_colleague";
+    await script([
+      { do: "key", apiKey, userId: "user-2" },
+      { do: "fault", userId: "user-2", effect: { kind: "error", name: "internal_error" } },
+    ]);
+    assert.equal((await ask("/v1/user")).status, 200);
+    assert.equal((await ask("/v1/user", { key: apiKey })).status, 500);
+    assert.equal((await ask("/v1/user", { key: apiKey })).status, 200);
+  });
+
   it("refuses a script that it does not understand, and says why", async () => {
     for (const [steps, why] of [
       [{ do: "nothing" }, "there is no step"],

@@ -70,7 +70,8 @@ class Desk {
   async serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const request = apiRequestOf(incoming, await readBody(incoming));
     const { director, world } = this.#parts;
-    const fault = director.meet(request.method, request.path);
+    const userId = ownerOf(world, request)?.userId ?? "";
+    const fault = director.meet(request.method, request.path, userId);
     if (fault === undefined) {
       const answer = answerApi(world, request);
       this.#record(request, { answer, status: answer.status, isFaulty: false });

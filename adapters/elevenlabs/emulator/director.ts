@@ -29,12 +29,13 @@ export class Director {
     return steps.flatMap((step) => this.#do(step));
   }
 
-  /** The fault that befalls this request; the oldest goes first. */
-  meet(method: string, path: string): Fault | undefined {
+  /** The fault that befalls this request; the oldest goes first. @param userId empty: nobody's */
+  meet(method: string, path: string, userId: string): Fault | undefined {
     for (const pending of this.#pending) {
       const { fault } = pending;
       if (fault.method !== undefined && fault.method !== method) continue;
       if (fault.path !== undefined && !new RegExp(fault.path).test(path)) continue;
+      if (fault.userId !== undefined && fault.userId !== userId) continue;
       if (pending.skipsLeft > 0) {
         pending.skipsLeft -= 1;
         continue;

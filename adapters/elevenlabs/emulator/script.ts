@@ -33,6 +33,8 @@ export interface Fault {
   readonly method?: string;
   /** Regular expression of the path; absent: any path. */
   readonly path?: string;
+  /** Whose key the request carries; absent: anybody's. */
+  readonly userId?: string;
   /** So many matching requests go by first. */
   readonly skip: number;
   /** How many it befalls. */
@@ -130,6 +132,7 @@ function parseFault(fields: Json): Fault {
   return {
     ...(fields["method"] === undefined ? {} : { method: text(fields, "method") }),
     ...(path === undefined ? {} : { path }),
+    ...(fields["userId"] === undefined ? {} : { userId: text(fields, "userId") }),
     skip: count(fields, "skip", { default: 0, max: countMax }),
     times: count(fields, "times", { default: 1, max: countMax }),
     delayMs: count(fields, "delayMs", { default: 0, max: delayMsMax }),
