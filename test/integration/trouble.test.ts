@@ -9,6 +9,7 @@ import {
   condition,
   deleteDhp,
   dhp,
+  forcePass,
   patchDhp,
   readDhp,
   untilGone,
@@ -26,11 +27,6 @@ before(async () => {
   });
 });
 after(() => stack.stop());
-
-async function force(name: string): Promise<void> {
-  const annotations = { "dhp.example.com/reconcile-requested-at": String(process.hrtime.bigint()) };
-  await patchDhp(stack.cluster, name, { metadata: { annotations } });
-}
 
 async function adapterMetric(
   name: string,
@@ -71,7 +67,7 @@ test("the breaker of a dead endpoint opens, shows in condition and metric, and c
   await untilReady(stack.cluster, "breaker");
   await stack.livekit.kill();
   await eventually(async () => {
-    await force("breaker");
+    await forcePass(stack.cluster, "breaker");
     const ready = condition(await readDhp(stack.cluster, "breaker"), "Ready");
     assert.equal(ready.reason, "CircuitOpen", ready.message);
     assert.notEqual(ready.status, "True");
@@ -79,7 +75,7 @@ test("the breaker of a dead endpoint opens, shows in condition and metric, and c
   assert.ok((await adapterMetric("dhp_vendor_circuit_state")) > 0);
   await stack.livekit.restart();
   await eventually(async () => {
-    await force("breaker");
+    await forcePass(stack.cluster, "breaker");
     const ready = condition(await readDhp(stack.cluster, "breaker"), "Ready");
     assert.equal(ready.status, "True", ready.message);
   }, 60_000);

@@ -9,6 +9,7 @@ import {
   condition,
   deleteDhp,
   dhp,
+  forcePass,
   patchDhp,
   readDhp,
   untilGone,
@@ -27,11 +28,6 @@ after(() => stack.stop());
 async function rooms(name: string) {
   const all = await listRooms(stack.livekit);
   return all.filter(({ metadata }) => metadata.includes(`/default/${name}"`));
-}
-
-async function force(name: string): Promise<void> {
-  const annotations = { "dhp.example.com/reconcile-requested-at": String(process.hrtime.bigint()) };
-  await patchDhp(stack.cluster, name, { metadata: { annotations } });
 }
 
 async function readClass(name: string) {
@@ -116,7 +112,7 @@ test("a room removed by hand is made again exactly once, with an event", async (
   const [room] = await rooms("vanished");
   assert.ok(room);
   assert.equal(await deleteRoom(stack.livekit, room.name), 200);
-  await force("vanished");
+  await forcePass(stack.cluster, "vanished");
   await eventually(async () => {
     const object = await readDhp(stack.cluster, "vanished");
     assert.notEqual(object.status?.providerID, before.status?.providerID);
@@ -138,7 +134,7 @@ test("an edit at the vendor is corrected, or only shown where driftPolicy is Obs
     assert.ok(room);
     const edited = room.metadata.replace("right", "wrong");
     assert.equal(await updateMetadata(stack.livekit, room.name, edited), 200);
-    await force(name);
+    await forcePass(stack.cluster, name);
   }
   await eventually(async () => assert.match((await rooms("drift-a"))[0]?.metadata ?? "", /right/));
   await eventually(async () => {

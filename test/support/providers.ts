@@ -60,6 +60,12 @@ export async function patchDhp(cluster: Cluster, name: string, patch: object): P
   return JSON.parse(expectDone(await cluster.kubectl(args)));
 }
 
+/** Asks for a pass that reads the vendor again. */
+export async function forcePass(cluster: Cluster, name: string): Promise<void> {
+  const annotations = { "dhp.example.com/reconcile-requested-at": String(process.hrtime.bigint()) };
+  await patchDhp(cluster, name, { metadata: { annotations } });
+}
+
 /** Deletes and returns at once; finalizers may keep it. */
 export async function deleteDhp(cluster: Cluster, name: string): Promise<void> {
   expectDone(await cluster.kubectl(["delete", "dhp", name, "--wait=false"]));

@@ -11,6 +11,8 @@ import { startLiveKit } from "../../deploy/dev-cluster/livekit.ts";
 import type { LiveKit } from "../../deploy/dev-cluster/livekit.ts";
 import { expectDone, layerFolder } from "../../deploy/crd/cluster-fixture.ts";
 import type { Layer } from "../../deploy/crd/cluster-fixture.ts";
+import { elevenLabsEndpoint, elevenLabsUsEndpoint, startElevenLabs } from "./elevenlabs.ts";
+import type { ElevenLabs, ElevenLabsOptions } from "./elevenlabs.ts";
 import { startProgram } from "./program.ts";
 import type { Program } from "./program.ts";
 
@@ -23,6 +25,8 @@ export interface StackOptions {
   readonly controllerFlags?: readonly string[];
   /** A second LiveKit server, the same account's, behind `otherEndpoint`. False when absent. */
   readonly withSecondVendor?: boolean;
+  /** ElevenLabs' emulator, its adapter, and class "elevenlabs". Left out when absent. */
+  readonly withElevenLabs?: ElevenLabsOptions;
   /** False: the test starts the controller itself. True when absent. */
   readonly withController?: boolean;
   /** Told before each part that takes time. */
@@ -45,6 +49,7 @@ export class Stack {
   readonly folder: string;
   readonly #options: StackOptions;
   #adapter: Program | undefined;
+  #elevenLabs: ElevenLabs | undefined;
   #controller: Program | undefined;
 
   constructor(parts: {
@@ -64,6 +69,11 @@ export class Stack {
   get adapter(): Program {
     if (this.#adapter === undefined) throw new Error("the adapter is not running");
     return this.#adapter;
+  }
+
+  get elevenLabs(): ElevenLabs {
+    if (this.#elevenLabs === undefined) throw new Error("the stack has no ElevenLabs");
+    return this.#elevenLabs;
   }
 
   get controller(): Program {
@@ -90,6 +100,13 @@ export class Stack {
       ...flags,
     ]);
     return this.#adapter;
+  }
+
+  async startElevenLabs(options: ElevenLabsOptions): Promise<void> {
+    this.#elevenLabs = await startElevenLabs(options);
+    await this.applyElevenLabsClass("elevenlabs", {
+      endpointHosts: [elevenLabsEndpoint, elevenLabsUsEndpoint].map((url) => new URL(url).host),
+    });
   }
 
   /** With the kubeconfig of its own ServiceAccount and nothing more. */
@@ -122,6 +139,15 @@ export class Stack {
     });
   }
 
+  /** One that leads to ElevenLabs' adapter, for objects that name it. */
+  async applyElevenLabsClass(
+    name: string,
+    spec: Readonly<Record<string, unknown>> = {},
+  ): Promise<void> {
+    const { address } = this.elevenLabs;
+    await this.applyClass(name, { adapter: { address }, endpointHosts: [], ...spec });
+  }
+
   async apply(manifest: object): Promise<void> {
     const input = JSON.stringify(manifest);
     expectDone(await this.cluster.kubectl(["apply", "-f", "-"], { input }));
@@ -130,7 +156,7 @@ export class Stack {
   /** Ends everything, the youngest first. */
   async stop(): Promise<void> {
     await this.#controller?.stop();
-    await this.#adapter?.stop();
+    await Promise.all([this.#adapter?.stop(), this.#elevenLabs?.stop()]);
     await Promise.all([this.livekit.stop(), this.otherLivekit.stop(), this.cluster.stop()]);
     await rm(this.folder, { recursive: true, force: true });
   }
@@ -157,6 +183,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     await applyLayers(cluster, options.layers ?? ["crd", "controller"]);
     tell("the adapter");
     await stack.startAdapter();
+    if (options.withElevenLabs !== undefined) await stack.startElevenLabs(options.withElevenLabs);
     await stack.applyClass();
     if (options.withController !== false) {
       tell("the controller");
