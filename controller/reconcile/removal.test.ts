@@ -46,19 +46,32 @@ test("a deletion that takes its time is asked for again when the vendor says, wi
   assert.equal(world.api.object, undefined);
 });
 
-test("a vendor that names no time is asked again after our own", async () => {
-  const client = (inner: ProviderClient): ProviderClient => ({
+function namesNoTime(inner: ProviderClient): ProviderClient {
+  return {
     ...inner,
     delete: async (request, options) => {
       const answer = await inner.delete(request, options);
       delete answer.pollAfter;
       return answer;
     },
-  });
+  };
+}
+
+test("a vendor that names no time is asked again after our own, for a former place as well", async () => {
+  const client = namesNoTime;
   const scenario = await deleted({}, { isDeletionAsync: true, mutant: { client } });
   await scenario.settleBut((label) => label.includes("is gone"));
   assert.equal(scenario.calls("delete"), 1);
   assert.equal(await scenario.untilDue(), 2_000);
+
+  const mover = new Scenario({}, { isDeletionAsync: true, mutant: { client } });
+  await mover.provisioned();
+  mover.world.api.editSpec({ endpoint: places.b.endpoint });
+  await mover.settle();
+  await mover.world.advance(2_000);
+  await mover.settleBut((label) => label.includes("is gone"));
+  assert.equal(mover.brief("CleanupPending"), "True Retiring");
+  assert.equal(mover.calls("delete"), 1);
 });
 
 test("deletionProtection makes a deletion wait, and says so, until it is lifted", async () => {
