@@ -183,6 +183,29 @@ test("an object that comes back under a held name is told nothing about the old 
   await scenario.provisioned();
 });
 
+test("a class that changes during a pass is asked for again after it", async () => {
+  const scenario = new Scenario();
+  const { world } = scenario;
+  await scenario.provisioned();
+  world.api.annotate({ [forced]: "now" });
+  await scenario.settleUntil("ensure");
+  world.classes = world.classes.map((one) => ({ ...one, generation: one.generation + 1 }));
+  await scenario.settle();
+  const before = scenario.calls("ensure");
+  world.api.annotate({ "example.com/note": "the class changed" });
+  await scenario.settle();
+  assert.equal(scenario.calls("ensure"), before + 1);
+});
+
+test("a status that names a class which is not there is set right at once", async () => {
+  const scenario = new Scenario();
+  await scenario.provisioned();
+  scenario.world.api.editStatus({ className: "nobody's" });
+  await scenario.settle();
+  assert.equal(scenario.object.status.className, "class-a");
+  assert.equal(scenario.brief("Ready"), "True ProviderReady");
+});
+
 test("a class that appears later is chosen, and one that appears after the choice is not", async () => {
   const scenario = new Scenario();
   const { world } = scenario;

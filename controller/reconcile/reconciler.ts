@@ -132,7 +132,7 @@ export class Reconciler {
     object: DigitalHumanProvider | undefined,
     { result, input, last }: FinishedPass,
   ): ReconcileResult {
-    const { memories, clock, objects } = this.#parts;
+    const { memories, clock } = this.#parts;
     const nowMs = clock.now();
     if (result.isSettled && last !== undefined) {
       const dueMs = Math.max(last.dueMs, last.holdUntilMs);
@@ -155,8 +155,8 @@ export class Reconciler {
     );
     memories.set(key, {
       uid: input.object.uid,
-      fingerprint:
-        object === undefined ? "" : fingerprintOf(object, chooseClass(object, objects.classes())),
+      // With the class as this pass knew it: one that has changed since calls for another pass.
+      fingerprint: object === undefined ? "" : fingerprintOf(object, result.choice),
       outcome,
       removalWaits: result.removalWaits,
       dueMs: due.dueMs,

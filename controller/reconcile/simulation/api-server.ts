@@ -86,6 +86,13 @@ export class ApiServer {
     this.#store({ ...object, metadata: { ...metadata, annotations: all } });
   }
 
+  /** An administrator changes fields of status by hand. */
+  editStatus(change: JsonObject): void {
+    const { object } = this.current;
+    if (object === undefined) throw new Error("there is no object");
+    this.#store({ ...object, status: withChange(objectAt(object, "status"), change) });
+  }
+
   /** A user deletes the object: finalizers keep it. */
   delete(): void {
     const { object } = this.current;
