@@ -16,7 +16,7 @@ import {
   wasReady,
 } from "./condition-case.ts";
 import type { Case } from "./condition-case.ts";
-import { conditionsOf, stallsAtMs } from "./conditions.ts";
+import { conditionsOf, observedGenerationOf, stallsAtMs } from "./conditions.ts";
 import type { Outcome } from "./conditions.ts";
 import { identity } from "./decide.ts";
 import { ensuredAs } from "./outcome-fixture.ts";
@@ -62,6 +62,22 @@ test("conditions of others stay as they are", () => {
   const foreign = condition("example.com/Checked", "True", "ByHand");
   const conditions = conditionsOf(inputOf({ outcome: ready, before: [foreign] }));
   assert.deepEqual(conditions.at(-1), foreign);
+});
+
+test("conditions of others never crowd out ours", () => {
+  const before = Array.from({ length: 32 }, (_, index) => condition(`T${index}`, "True", "ByHand"));
+  const conditions = conditionsOf(inputOf({ outcome: ready, before }));
+  assert.equal(conditions.length, 32);
+  assert.equal(find(conditions, "Ready").status, "True");
+});
+
+test("a suspended object speaks for no generation but the one that was earned", () => {
+  const outcome: Outcome = { kind: "suspended" };
+  const refused = inputOf({ outcome, before: wasReady, generation: 3, observedGeneration: 2 });
+  assert.equal(find(conditionsOf(refused), "Ready").observedGeneration, 1);
+  assert.equal(observedGenerationOf(refused), 2);
+  const edited = inputOf({ outcome, generation: 1, observedGeneration: 50 });
+  assert.equal(observedGenerationOf(edited), 1);
 });
 
 test("the same outcome gives the same conditions later on", () => {

@@ -61,6 +61,8 @@ export interface Verdict {
 
 /** Vendors' words can be long, and a condition that is too long is refused as a whole. */
 const messageCharactersMax = 2_048;
+/** As the CRD bounds them: a status with more is refused as a whole. */
+const conditionsMax = 32;
 
 export function conditionsOf(input: ConditionInput): readonly Condition[] {
   const ready = readyOf(input);
@@ -86,7 +88,7 @@ export function conditionsOf(input: ConditionInput): readonly Condition[] {
         : [before]
       : [dated(type, verdict, before, input)];
   });
-  return [...conditions, ...foreign];
+  return [...conditions, ...foreign].slice(0, conditionsMax);
 }
 
 /** Epoch ms at which provisioning becomes Stalled; undefined when nothing is being provisioned. */
@@ -128,7 +130,7 @@ function dated(
 /** The generation these conditions speak for: a suspended object is not looked at any more. */
 export function observedGenerationOf({ object, outcome }: ConditionInput): number {
   return outcome.kind === "suspended" && object.status.observedGeneration > 0
-    ? object.status.observedGeneration
+    ? Math.min(object.status.observedGeneration, object.generation)
     : object.generation;
 }
 

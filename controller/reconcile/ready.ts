@@ -162,7 +162,8 @@ function suspended({ object }: ConditionInput): ReadyVerdicts {
   if (before?.status === "True" && available !== undefined) {
     const message =
       "the instance serves as last asked for; spec.suspend holds every change until it is false";
-    return { ready: verdict("True", "Suspended", message), available: kept(available) };
+    const ready = { ...kept(before), reason: "Suspended", message };
+    return { ready, available: kept(available) };
   }
   return no("Suspended", "spec.suspend is true: nothing is created or changed until it is false");
 }
