@@ -6,7 +6,8 @@
 import type { ClassChoice } from "../resource/class-choice.ts";
 import type { DigitalHumanProvider } from "../resource/digital-human-provider.ts";
 import { cleanupFinalizer, reconcileRequestedAnnotation } from "../resource/names.ts";
-import { placementToJson } from "../resource/placement.ts";
+import { isSamePlace, placementToJson } from "../resource/placement.ts";
+import type { Place } from "../resource/placement.ts";
 import type { Outcome } from "./conditions.ts";
 import type { Failure } from "./failure.ts";
 
@@ -21,6 +22,8 @@ export interface Memory {
   readonly dueMs: number;
   /** Epoch ms before which the vendor asked not to be called, changed or not; 0: none. */
   readonly holdUntilMs: number;
+  /** The place the hold is about; absent: the recorded ones, which are being removed. */
+  readonly holdPlace?: Place;
   /** Failures in a row, for the back-off. */
   readonly failures: number;
 }
@@ -74,6 +77,20 @@ export class Memories {
     this.#byKey.delete(key);
     this.#answeredIds.delete(key);
   }
+}
+
+/** True while the vendor that this object has to do with is to be left alone, whatever changed. */
+export function isHeld(
+  { holdUntilMs, holdPlace }: Memory,
+  now: {
+    readonly ms: number;
+    readonly choice: ClassChoice;
+    readonly object: Pick<DigitalHumanProvider, "isDeleting">;
+  },
+): boolean {
+  if (now.ms >= holdUntilMs) return false;
+  if (now.object.isDeleting || holdPlace === undefined) return true;
+  return now.choice.kind === "chosen" && isSamePlace(now.choice.place, holdPlace);
 }
 
 /** What a pass depends on: the object's wishes, its record, its class. Not its conditions. */

@@ -148,6 +148,26 @@ test("a throttled vendor is not called before its time, whatever changes meanwhi
   assert.equal(world.api.object, undefined);
 });
 
+test("a vendor that asks for a wait does not keep an object from moving to another", async () => {
+  const scenario = new Scenario();
+  await scenario.provisioned();
+  const { world } = scenario;
+  world.faultOf = (_rpc, endpoint) =>
+    endpoint === places.a.endpoint
+      ? new ProviderError("THROTTLED", "slow down", {
+          retryAfterMs: 90_000,
+          outcome: "NOT_APPLIED",
+        })
+      : undefined;
+  world.api.annotate({ [forced]: "now" });
+  await scenario.settle();
+  assert.equal(scenario.brief("RateLimited"), "True Throttled");
+
+  world.api.editSpec({ endpoint: places.b.endpoint });
+  await scenario.settle();
+  assert.ok(world.vendor.live.some(({ realm }) => realm === places.b.realm));
+});
+
 test("a hold stands even when the status that tells of it cannot be written", async () => {
   const scenario = new Scenario();
   const { world } = scenario;

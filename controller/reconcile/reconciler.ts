@@ -8,7 +8,7 @@ import type { DigitalHumanProvider } from "../resource/digital-human-provider.ts
 import { stallsAtMs } from "./conditions.ts";
 import type { ConditionInput, Outcome } from "./conditions.ts";
 import { identity } from "./decide.ts";
-import { fingerprintOf } from "./memory.ts";
+import { fingerprintOf, isHeld } from "./memory.ts";
 import type { Memory } from "./memory.ts";
 import { doubtUnrecorded, runPass } from "./pass.ts";
 import type { PassResult } from "./pass-state.ts";
@@ -46,11 +46,12 @@ export class Reconciler {
       return { kind: "done" };
     }
     const last = memories.get(key);
-    const fingerprint = fingerprintOf(object, chooseClass(object, objects.classes()));
+    const choice = chooseClass(object, objects.classes());
     const nowMs = clock.now();
-    const isHeld = last !== undefined && nowMs < last.holdUntilMs;
     const isSettled =
-      isHeld || (last !== undefined && last.fingerprint === fingerprint && nowMs < last.dueMs);
+      last !== undefined &&
+      (isHeld(last, { ms: nowMs, choice, object }) ||
+        (last.fingerprint === fingerprintOf(object, choice) && nowMs < last.dueMs));
     const result = await runPass(this.#parts, object, { last, isSettled }, signal);
     return this.#publish(key, result, last);
   }
@@ -161,6 +162,7 @@ export class Reconciler {
       removalWaits: result.removalWaits,
       dueMs: due.dueMs,
       holdUntilMs: due.holdUntilMs,
+      ...(input.place === undefined || outcome.kind !== "failed" ? {} : { holdPlace: input.place }),
       failures,
     });
     const afterMs = Math.max(0, due.dueMs - nowMs);
