@@ -1,6 +1,7 @@
-/** The demo's three samples and their table. */
+/** The demo's samples, three rooms and two voices, and their table. */
 import { setTimeout as delay } from "node:timers/promises";
 import { expectDone } from "../../deploy/crd/cluster-fixture.ts";
+import { elevenLabsEndpoint } from "../support/elevenlabs.ts";
 import { livekitEndpoint } from "../support/stack.ts";
 import type { Stack } from "../support/stack.ts";
 
@@ -20,9 +21,18 @@ const sampleSpecs: Readonly<Record<string, Readonly<Record<string, unknown>>>> =
   "aliyun-tts": { region: "cn-hangzhou", displayName: "杭州文字转语音" },
   "morning-show": { region: "cn-shanghai", displayName: "Morning show" },
   "evening-gala": { region: "ap-southeast-1", parameters: { maxParticipants: "50" } },
+  "news-voice": { endpoint: elevenLabsEndpoint, region: "global", displayName: "News voice" },
+  "shop-voice": {
+    endpoint: elevenLabsEndpoint,
+    region: "global",
+    parameters: { language: "en", firstMessage: "Welcome to the show." },
+  },
 };
 
+const isVoice = (name: string): boolean => name.endsWith("-voice");
 export const sampleNames: readonly string[] = Object.keys(sampleSpecs);
+export const roomCount = sampleNames.filter((name) => !isVoice(name)).length;
+export const voiceCount = sampleNames.filter(isVoice).length;
 
 const refreshMs = 500;
 const readyLimitMs = 120_000;

@@ -1,30 +1,37 @@
-/** The demo without a person: create, wait, touch, edit, delete, look at LiveKit. */
+/** The demo without a person: create, wait, touch, edit, delete, look at the vendors. */
 import { expectDone } from "../../deploy/crd/cluster-fixture.ts";
 import { eventually } from "../../deploy/dev-cluster/eventually.ts";
 import { listRooms } from "../support/livekit-rooms.ts";
 import type { Stack } from "../support/stack.ts";
-import { applySamples, readRows, sampleNames, watchUntilReady } from "./demo-objects.ts";
+import type { ElevenLabs } from "../support/elevenlabs.ts";
+import { applySamples, readRows, roomCount, voiceCount, watchUntilReady } from "./demo-objects.ts";
 
 const stepLimitMs = 20_000;
 
+export interface DemoParts {
+  readonly stack: Stack;
+  readonly voices: ElevenLabs;
+}
+
 /** Exit code: 0 when every step held, 1 with a line that says which did not. */
-export async function runOnce(stack: Stack, startedMs: number): Promise<number> {
+export async function runOnce(parts: DemoParts, startedMs: number): Promise<number> {
+  const { stack } = parts;
   try {
-    await step("create three objects and wait until they are Ready", async () => {
+    await step("create five objects at two vendors and wait until they are Ready", async () => {
       await applySamples(stack);
       await watchUntilReady(stack, new AbortController().signal);
-      await expectRooms(stack, sampleNames.length);
+      await expectInstances(parts, roomCount, voiceCount);
     });
-    await step("touch one three times: still one room each", async () => {
+    await step("touch one three times: still one instance each", async () => {
       for (const count of [1, 2, 3]) {
         await kubectl(stack, "annotate", "dhp", "aliyun-tts", "--overwrite", `touched=${count}`);
       }
-      await expectRooms(stack, sampleNames.length);
+      await expectInstances(parts, roomCount, voiceCount);
     });
     await step("edit one: Ready again, observedGeneration follows, same room", () => edit(stack));
-    await step("delete all: objects and rooms are gone", async () => {
+    await step("delete all: objects, rooms and agents are gone", async () => {
       await kubectl(stack, "delete", "dhp", "--all", "-A", `--timeout=${stepLimitMs / 1000}s`);
-      await expectRooms(stack, 0);
+      await expectInstances(parts, 0, 0);
     });
   } catch (error) {
     console.error(`FAILED: ${error instanceof Error ? error.message : String(error)}`);
@@ -32,7 +39,7 @@ export async function runOnce(stack: Stack, startedMs: number): Promise<number> 
     return 1;
   }
   const seconds = (performance.now() - startedMs) / 1000;
-  console.log(`all steps held; nothing is left at LiveKit (${seconds.toFixed(1)} s)`);
+  console.log(`all steps held; nothing is left at either vendor (${seconds.toFixed(1)} s)`);
   return 0;
 }
 
@@ -61,12 +68,16 @@ async function edit(stack: Stack): Promise<void> {
   }, stepLimitMs);
 }
 
-async function expectRooms(stack: Stack, count: number): Promise<void> {
+async function expectInstances(parts: DemoParts, rooms: number, agents: number): Promise<void> {
   await eventually(async () => {
-    const rooms = await listRooms(stack.livekit);
-    if (rooms.length === count) return;
-    const names = rooms.map(({ name }) => name).join(", ");
-    throw new Error(`LiveKit has ${rooms.length} rooms instead of ${count}: ${names}`);
+    const found = {
+      rooms: (await listRooms(parts.stack.livekit)).length,
+      agents: (await parts.voices.agents()).length,
+    };
+    if (found.rooms === rooms && found.agents === agents) return;
+    throw new Error(
+      `LiveKit has ${found.rooms} rooms instead of ${rooms}, ElevenLabs ${found.agents} agents instead of ${agents}`,
+    );
   }, stepLimitMs);
 }
 

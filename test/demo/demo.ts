@@ -1,10 +1,12 @@
 /**
  * `npm run demo`: the whole line on this machine, from an empty control plane to three rooms at a
- * real LiveKit server, shown as a live table. `-- --once` goes through a whole life and checks at
- * LiveKit that nothing is left.
+ * real LiveKit server and two agents at an emulated ElevenLabs, shown as a live table. `-- --once`
+ * goes through a whole life and checks at both vendors that nothing is left.
  */
 import { parseArgs } from "node:util";
 import { ensureBinary } from "../../deploy/dev-cluster/binaries.ts";
+import { startElevenLabs } from "../support/elevenlabs.ts";
+import type { ElevenLabs } from "../support/elevenlabs.ts";
 import { startStack } from "../support/stack.ts";
 import type { Stack } from "../support/stack.ts";
 import { applySamples, watchUntilReady } from "./demo-objects.ts";
@@ -16,6 +18,7 @@ async function main(): Promise<number> {
   await buildPrograms();
   const startedMs = performance.now();
   let stack: Stack | undefined;
+  let voices: ElevenLabs | undefined;
   const stopped = new AbortController();
   const stop = (): void => stopped.abort();
   process.once("SIGINT", stop);
@@ -26,7 +29,13 @@ async function main(): Promise<number> {
       layers: ["crd", "policy", "controller"],
       onProgress: (what) => console.log(`starting ${what}`),
     });
-    if (values.once) return await runOnce(stack, startedMs);
+    console.log("starting a second vendor: ElevenLabs' emulator and its adapter");
+    voices = await startElevenLabs();
+    await stack.applyClass("elevenlabs", {
+      adapter: { address: voices.address },
+      endpointHosts: ["api.elevenlabs.io"],
+    });
+    if (values.once) return await runOnce({ stack, voices }, startedMs);
     await applySamples(stack);
     await watchUntilReady(stack, stopped.signal);
     if (!stopped.signal.aborted) console.log(await hints(stack));
@@ -37,6 +46,7 @@ async function main(): Promise<number> {
     process.off("SIGINT", stop);
     process.off("SIGTERM", stop);
     await stack?.stop();
+    await voices?.stop();
   }
 }
 

@@ -17,6 +17,9 @@ const inFlightMax = 32;
 const limitMs = 600_000;
 const requestTimeoutMs = 30_000;
 
+/** Spec fields beyond the default, by object name. */
+export type LoadSpecs = ReadonlyMap<string, Readonly<Record<string, unknown>>>;
+
 export interface CreateTimes {
   /** From the first create to the last Ready. */
   readonly seconds: number;
@@ -27,6 +30,7 @@ export interface CreateTimes {
 
 export class LoadObjects {
   readonly #connection: Connection;
+  readonly #specs: LoadSpecs;
   readonly #names: readonly string[];
   readonly #watching = new AbortController();
   readonly #sentAtMs = new Map<string, number>();
@@ -35,13 +39,14 @@ export class LoadObjects {
   #watch: Promise<void> = Promise.resolve();
   #onProgress: () => void = () => undefined;
 
-  constructor(connection: Connection, count: number) {
+  constructor(connection: Connection, specs: LoadSpecs) {
     this.#connection = connection;
-    this.#names = Array.from({ length: count }, (_, index) => `load-${index}`);
+    this.#specs = specs;
+    this.#names = [...specs.keys()];
   }
 
-  static async open(stack: Stack, count: number): Promise<LoadObjects> {
-    const objects = new LoadObjects(openConnection(stack), count);
+  static async open(stack: Stack, specs: LoadSpecs): Promise<LoadObjects> {
+    const objects = new LoadObjects(openConnection(stack), specs);
     const watch = new Watch<RawObject>({
       connection: objects.#connection,
       path: collectionPath,
@@ -60,7 +65,7 @@ export class LoadObjects {
     const startMs = performance.now();
     await forEachInParallel(this.#names, async (name) => {
       this.#sentAtMs.set(name, performance.now());
-      await this.#send("POST", collectionPath, dhp(name));
+      await this.#send("POST", collectionPath, dhp(name, this.#specs.get(name)));
     });
     await this.#until(() => this.#readyAfterMs.size === this.#names.length);
     const times = [...this.#readyAfterMs.values()].sort((left, right) => left - right);
