@@ -34,7 +34,10 @@ export interface Deployment {
   readonly metadata: { readonly name: string; readonly namespace: string };
   readonly spec: {
     readonly replicas: number;
-    readonly template: { readonly spec: PodSpec };
+    readonly template: {
+      readonly metadata: { readonly labels: Readonly<Record<string, string>> };
+      readonly spec: PodSpec;
+    };
   };
 }
 

@@ -13,15 +13,9 @@ import { ensurePrometheus } from "./prometheus-package.ts";
 const attemptsMax = 5;
 const startTimeoutMs = 30_000;
 
-export interface ScrapeTarget {
-  readonly job: string;
-  /** On the loopback address. */
-  readonly port: number;
-  readonly labels?: Readonly<Record<string, string>>;
-}
-
 export interface PrometheusOptions {
-  readonly targets: readonly ScrapeTarget[];
+  /** As in Prometheus's own configuration. */
+  readonly scrapeConfigs: readonly object[];
   readonly ruleFiles?: readonly string[];
   /** Also the interval of rules; 1 s when absent. */
   readonly scrapeInterval?: string;
@@ -34,11 +28,27 @@ export interface Sample {
   readonly value: number;
 }
 
+/** What is scraped, as it is after relabelling. */
+export interface Target {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly health: "up" | "down" | "unknown";
+  readonly lastError: string;
+}
+
+export interface Rule {
+  readonly name: string;
+  readonly type: "recording" | "alerting";
+  readonly health: "ok" | "err" | "unknown";
+  /** Of an alert alone. */
+  readonly state?: "inactive" | "pending" | "firing";
+}
+
 export interface Prometheus {
   /** Instant query, now. Rejects when Prometheus finds a mistake in it. */
   query(expression: string): Promise<readonly Sample[]>;
-  /** Health ("up", "down", "unknown") by job. */
-  targets(): Promise<ReadonlyMap<string, string>>;
+  targets(): Promise<readonly Target[]>;
+  /** All rules that were loaded, with how their last evaluation went. */
+  rules(): Promise<readonly Rule[]>;
   stop(): Promise<void>;
 }
 
@@ -55,8 +65,12 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
   return {
     query: async (expression) => samplesOf(await get(queryPath(expression))),
     targets: async () => {
-      const { activeTargets }: Targets = await get("/api/v1/targets");
-      return new Map(activeTargets.map(({ labels, health }) => [labels["job"] ?? "", health]));
+      const { activeTargets }: { activeTargets: Target[] } = await get("/api/v1/targets");
+      return activeTargets;
+    },
+    rules: async () => {
+      const { groups }: { groups: { rules: Rule[] }[] } = await get("/api/v1/rules");
+      return groups.flatMap(({ rules }) => rules);
     },
     stop: async () => {
       await child.stop();
@@ -70,14 +84,15 @@ function queryPath(expression: string): string {
 }
 
 /** JSON is YAML. */
-function configOf({ targets, ruleFiles = [], scrapeInterval = "1s" }: PrometheusOptions): object {
+function configOf({
+  scrapeConfigs,
+  ruleFiles = [],
+  scrapeInterval = "1s",
+}: PrometheusOptions): object {
   return {
     global: { scrape_interval: scrapeInterval, evaluation_interval: scrapeInterval },
     rule_files: ruleFiles,
-    scrape_configs: targets.map(({ job, port, labels = {} }) => ({
-      job_name: job,
-      static_configs: [{ targets: [`127.0.0.1:${port}`], labels }],
-    })),
+    scrape_configs: scrapeConfigs,
   };
 }
 
@@ -120,13 +135,6 @@ async function isReady(port: number): Promise<boolean> {
     // Not listening yet: the starter's deadline ends the asking.
     return false;
   }
-}
-
-interface Targets {
-  readonly activeTargets: readonly {
-    readonly labels: Readonly<Record<string, string>>;
-    readonly health: string;
-  }[];
 }
 
 interface QueryData {
