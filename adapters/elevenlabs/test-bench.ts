@@ -9,9 +9,11 @@ import { join } from "node:path";
 import { openAccounts } from "../../services/adapter-host/accounts.ts";
 import { createHost, defaultHostTimes } from "../../services/adapter-host/host.ts";
 import type { AdapterHost } from "../../services/adapter-host/host.ts";
+import type { Adapter } from "../../services/adapter-host/adapter.ts";
 import { Asker } from "../../services/adapter-host/test-host.ts";
 import { adapterMetrics } from "../../services/process/adapter-metrics.ts";
 import { systemClock } from "../../services/process/clock.ts";
+import type { Clock } from "../../services/process/clock.ts";
 import { createLog } from "../../services/process/log.ts";
 import { createMetrics } from "../../services/process/metrics.ts";
 import { addressRules } from "../../services/vendor-http/allow-list.ts";
@@ -38,6 +40,10 @@ export interface BenchOptions {
   /** Default: the emulator's own. */
   readonly apiKey?: string;
   readonly breaker?: Partial<BreakerOptions>;
+  /** The host's; the emulator has a time of its own. */
+  readonly clock?: Clock;
+  /** Another one than the vendor's own, for what the vendor itself cannot show. */
+  readonly adapter?: Adapter;
 }
 
 export class Bench {
@@ -175,6 +181,7 @@ async function buildParts(
   options: BenchOptions,
   shared?: VendorGateway,
 ): Promise<Parts> {
+  const { clock = systemClock, adapter = createElevenLabsAdapter() } = options;
   const logLines: string[] = [];
   const destination = { write: (line: string) => void logLines.push(line) };
   const log = createLog({ name: "dhp-adapter-elevenlabs", level: "debug", destination });
@@ -183,15 +190,15 @@ async function buildParts(
   const gateway = shared ?? gatewayTo(emulator, options, counters.vendor);
   const accounts = await openAccounts({
     path: join(folder, "accounts.yaml"),
-    clock: systemClock,
+    clock,
     log,
     publicFields: [],
   });
   const host = createHost({
-    adapter: createElevenLabsAdapter(),
+    adapter,
     accounts,
     gateway,
-    clock: systemClock,
+    clock,
     log,
     options: {
       ...defaultHostTimes,
@@ -210,7 +217,7 @@ function gatewayTo(
   metrics: ReturnType<typeof adapterMetrics>["vendor"],
 ): VendorGateway {
   return new VendorGateway({
-    clock: systemClock,
+    clock: options.clock ?? systemClock,
     options: {
       ...defaultGatewayOptions,
       readTimeoutMs,

@@ -26,7 +26,9 @@ export interface Version {
 export type WriteFate = "applied" | "refused" | "answer-lost";
 
 export interface ApiServerOptions {
-  readonly turns: Turns;
+  readonly turns: Pick<Turns, "wait">;
+  /** Of the object; absent: `objectKey`. */
+  readonly key?: string;
   readonly fateOfWrite: () => WriteFate;
   /** A mutant: writes land whatever has changed since they were computed. */
   readonly ignoresPreconditions: boolean;
@@ -60,7 +62,7 @@ export class ApiServer {
   /** A user applies an object that is not there yet. */
   create(spec: JsonObject, annotations: JsonObject = {}): void {
     this.#uids += 1;
-    const [namespace, name] = objectKey.split("/");
+    const [namespace, name] = (this.#options.key ?? objectKey).split("/");
     const metadata = { namespace, name, uid: `uid-${this.#uids}`, generation: 1, annotations };
     this.#store({ metadata, spec });
   }
