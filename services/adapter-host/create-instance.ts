@@ -66,12 +66,12 @@ async function settle(
 
 /** Until the new instance shows, where the vendor is slow to show it; then or never, it is enough. */
 async function lookAgain(run: Run, id: string, stamp: Stamp): Promise<Look> {
-  const { adapter, clock, site, locateLimits, settle } = run;
+  const { adapter, clock, site, lists, settle } = run;
   const endMs = clock.monotonicMs() + Math.min(adapter.info.visibilityLagMs, settle.waitMsMax);
   for (;;) {
     const look = await site.read(async (call) => ({
       made: await adapter.read(call, id),
-      sharing: isUnique(run) ? [] : await findByKey(adapter, call, stamp, locateLimits),
+      sharing: isUnique(run) ? [] : await findByKey(adapter, call, stamp, lists),
     }));
     const isListed = isUnique(run) || look.sharing.some((found) => found.id === id);
     if (look.made !== undefined && isListed) return look;

@@ -23,7 +23,7 @@ export async function describe(
   const stamp = makeStamp(key, owner, "");
   const rememberedId = run.flights.rememberedId(run.flightKey);
   const asked = { stamp, recordedId: recorded.providerId, rememberedId };
-  const found = await run.site.read((call) => locate(adapter, call, asked, run.locateLimits));
+  const found = await run.site.read((call) => locate(adapter, call, asked, run.lists));
   if (found === undefined) {
     const message = `the vendor says that it does not exist in ${realm}`;
     throw new ProviderError("NOT_FOUND", message, { resource: key, realm });

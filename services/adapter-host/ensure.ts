@@ -47,12 +47,12 @@ async function locateOrAdopt(
   run: Run,
   question: EnsureQuestion,
 ): Promise<FoundInstance | undefined> {
-  const { adapter, site, locateLimits } = run;
+  const { adapter, site, lists } = run;
   const { adopt, recorded } = question;
   const { stamp } = question.wanted;
   const rememberedId = run.flights.rememberedId(run.flightKey);
   const asked = { stamp, recordedId: recorded.providerId, rememberedId };
-  const found = await site.read((call) => locate(adapter, call, asked, locateLimits));
+  const found = await site.read((call) => locate(adapter, call, asked, lists));
   const isOurs = found !== undefined && isVouchedFor(run, found, { stamp, recorded });
   if (isOurs) return found;
   const isAimedAt = found === undefined || found.id === adopt?.providerId;

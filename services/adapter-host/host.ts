@@ -13,13 +13,14 @@ import type { Log } from "../process/log.ts";
 import type { AddressRules } from "../vendor-http/allow-list.ts";
 import type { VendorGateway } from "../vendor-http/http-client.ts";
 import type { Accounts } from "./accounts.ts";
-import type { Adapter, CapabilityName } from "./adapter.ts";
+import type { Adapter, CapabilityName, FoundInstance } from "./adapter.ts";
 import { CallSite } from "./call-site.ts";
 import { describe } from "./describe.ts";
 import { ensure } from "./ensure.ts";
 import { Flights } from "./flights.ts";
 import { list } from "./list.ts";
 import type { ListQuestion } from "./list.ts";
+import { ListProofs } from "./list-proofs.ts";
 import { defaultLocateLimits } from "./locate.ts";
 import { parameterChecker } from "./parameter-schema.ts";
 import { providerInfo } from "./provider-info.ts";
@@ -107,6 +108,8 @@ type Handlers = Required<ProviderHandlers>;
 type Ask<Name extends keyof Handlers> = Parameters<Handlers[Name]>[0];
 type Answer<Name extends keyof Handlers> = ReturnType<Handlers[Name]>;
 
+/** A hung mutation delays the reading of whole lists, and the reverse, by no more than this. */
+const listHoldMsMax = 2_000;
 const pageSizeDefault = 100;
 const pageSizeMax = 1000;
 
@@ -114,6 +117,7 @@ class Host {
   readonly #context: HostContext;
   readonly #checks: CheckContext;
   readonly #flights: Flights;
+  readonly #proofs: ListProofs<readonly FoundInstance[]>;
 
   constructor(context: HostContext) {
     const { adapter, accounts, clock, options } = context;
@@ -126,6 +130,7 @@ class Host {
       allowedNetworks: options.allowedNetworks,
     };
     this.#flights = new Flights(clock, options);
+    this.#proofs = new ListProofs({ clock, holdMsMax: listHoldMsMax });
   }
 
   async ensure(request: Ask<"ensure">, call: CallContext): Answer<"ensure"> {
@@ -219,7 +224,7 @@ class Host {
       clock,
       log: log.child({ key, account: asked.target.account }),
       pollAfterMs: options.pollAfterMs,
-      locateLimits: defaultLocateLimits,
+      lists: { realm, limits: defaultLocateLimits, proofs: this.#proofs },
       settle: options.settle,
     });
   }

@@ -5,6 +5,7 @@
  */
 import { ProviderError } from "../contract/provider-error.ts";
 import type { Adapter, FoundInstance, Stamp, VendorCall } from "./adapter.ts";
+import type { ListProofs } from "./list-proofs.ts";
 import { hasKeyOf, isOwnedByCluster } from "./stamp.ts";
 
 /** What is asked for. */
@@ -48,25 +49,43 @@ export async function readKnown(
   return undefined;
 }
 
+/** Where whole lists come from: shared with the other calls in the realm. */
+export interface ListAccess {
+  readonly realm: string;
+  readonly limits: LocateLimits;
+  readonly proofs: ListProofs<readonly FoundInstance[]>;
+}
+
 /** All instances that carry the key, oldest first; empty: proven absent. */
 export async function findByKey(
   adapter: Adapter,
   call: VendorCall,
   stamp: Stamp,
-  limits: LocateLimits,
+  lists: ListAccess,
 ): Promise<readonly FoundInstance[]> {
   if (adapter.find !== undefined) return [...(await adapter.find(call, stamp))].sort(byAge);
+  const everything = await lists.proofs.prove(lists.realm, () =>
+    readSettledList(adapter, call, lists.limits),
+  );
+  const confirmed: FoundInstance[] = [];
+  for (const listed of withKey(everything, stamp)) {
+    const read = await adapter.read(call, listed.id);
+    if (read !== undefined) confirmed.push(read);
+  }
+  return confirmed.sort(byAge);
+}
+
+/** The whole list, as two complete scans agree on it; one page of a consistent list says it all. */
+async function readSettledList(
+  adapter: Adapter,
+  call: VendorCall,
+  limits: LocateLimits,
+): Promise<readonly FoundInstance[]> {
   let before: Scan | undefined;
   for (let scans = 0; scans < limits.scansMax; scans += 1) {
     const scan = await scanAll(adapter, call, limits);
-    const confirmed: FoundInstance[] = [];
-    for (const listed of withKey(scan.instances, stamp)) {
-      const read = await adapter.read(call, listed.id);
-      if (read !== undefined) confirmed.push(read);
-    }
-    if (confirmed.length > 0) return confirmed.sort(byAge);
     const isOnePage = scan.pages === 1 && adapter.info.areListsConsistent;
-    if (isOnePage || (before !== undefined && isEqual(before, scan))) return [];
+    if (isOnePage || (before !== undefined && isEqual(before, scan))) return scan.instances;
     before = scan;
   }
   throw new ProviderError("IN_DOUBT", "the vendor's list keeps changing; absence is not proven", {
@@ -80,10 +99,10 @@ export async function locate(
   adapter: Adapter,
   call: VendorCall,
   question: LocateQuestion,
-  limits: LocateLimits,
+  lists: ListAccess,
 ): Promise<FoundInstance | undefined> {
   const known = await readKnown(adapter, call, question);
-  return known ?? oldestOf(await findByKey(adapter, call, question.stamp, limits));
+  return known ?? oldestOf(await findByKey(adapter, call, question.stamp, lists));
 }
 
 /** Of several with one key the oldest is meant; one that is being deleted only if there is no other. */

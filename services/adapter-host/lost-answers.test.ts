@@ -88,7 +88,12 @@ describe("the caller's deadline", () => {
     assert.equal(error.outcome, "UNKNOWN");
     assert.equal((await failure(ask.ensure())).reason, "BUSY");
     assert.equal((await failure(ask.delete())).reason, "BUSY");
-    assert.equal((await ask.ensure({ validateOnly: true })).change, Change.NONE);
+    const timers = clock.pendingTimerCount;
+    const looking = ask.ensure({ validateOnly: true });
+    // Reading the list waits for the change in flight, though not for long.
+    await eventually(() => clock.pendingTimerCount > timers);
+    await clock.advance(2_000);
+    assert.equal((await looking).change, Change.NONE);
     // The vendor commits now, but its lists do not show it yet.
     vendor.newThing = { isUnlisted: true };
     vendor.releaseHeld();

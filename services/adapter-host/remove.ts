@@ -70,11 +70,11 @@ export async function releaseInstance(
 
 /** How many of ours are still there; more than one where two creates once met. */
 async function rests(run: Run, question: MutationQuestion, deletedId: string): Promise<number> {
-  const { adapter, locateLimits, site } = run;
+  const { adapter, lists, site } = run;
   const stamp = stampOf(question);
   return site.read(async (call) => {
     if ((await adapter.read(call, deletedId)) !== undefined) return 1;
-    const others = await findByKey(adapter, call, stamp, locateLimits);
+    const others = await findByKey(adapter, call, stamp, lists);
     // The id is the better witness: a list may still show what is gone.
     return others.filter((found) => found.id !== deletedId && isOwn(found, stamp, "")).length;
   });
@@ -82,14 +82,14 @@ async function rests(run: Run, question: MutationQuestion, deletedId: string): P
 
 /** Ours, or an error that says what the vendor says: NOT_FOUND, NOT_OURS; IN_DOUBT if it may lie. */
 async function findOwn(run: Run, question: MutationQuestion): Promise<FoundInstance> {
-  const { adapter, flightKey, flights, locateLimits, site } = run;
+  const { adapter, flightKey, flights, lists, site } = run;
   const stamp = stampOf(question);
   const recordedId = question.recorded.providerId;
   const found = await site.read(async (call) => {
     const rememberedId = flights.rememberedId(flightKey);
     const known = await readKnown(adapter, call, { stamp, recordedId, rememberedId });
     if (known !== undefined && isOwn(known, stamp, recordedId)) return [known];
-    return findByKey(adapter, call, stamp, locateLimits);
+    return findByKey(adapter, call, stamp, lists);
   });
   const own = found.filter((instance) => isOwn(instance, stamp, recordedId));
   const next = own.find(({ state }) => state !== "DELETING") ?? own[0];

@@ -7,7 +7,7 @@ import type { Log } from "../process/log.ts";
 import type { Adapter, FoundInstance, VendorCall } from "./adapter.ts";
 import type { CallSite } from "./call-site.ts";
 import type { Flights } from "./flights.ts";
-import type { LocateLimits } from "./locate.ts";
+import type { ListAccess } from "./locate.ts";
 
 /** What callers are told to wait, ms; absent: no need to ask again. */
 export interface PollAfterMs {
@@ -38,7 +38,7 @@ export interface RunParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly pollAfterMs: PollAfterMs;
-  readonly locateLimits: LocateLimits;
+  readonly lists: ListAccess;
   readonly settle: SettleOptions;
 }
 
@@ -52,7 +52,7 @@ export class Run {
   readonly clock: Clock;
   readonly log: Log;
   readonly pollAfterMs: PollAfterMs;
-  readonly locateLimits: LocateLimits;
+  readonly lists: ListAccess;
   readonly settle: SettleOptions;
   #outcome: MutationEffect = "NOT_APPLIED";
   #providerId: string | undefined;
@@ -66,14 +66,15 @@ export class Run {
     this.clock = parts.clock;
     this.log = parts.log;
     this.pollAfterMs = parts.pollAfterMs;
-    this.locateLimits = parts.locateLimits;
+    this.lists = parts.lists;
     this.settle = parts.settle;
   }
 
   /** One mutating primitive. `id`: the instance it is about, where it is known already. */
   async mutate<T>(primitive: (call: VendorCall) => Promise<T>, id?: string): Promise<T> {
     try {
-      const result = await this.site.mutate(primitive);
+      const { proofs, realm } = this.lists;
+      const result = await proofs.mutation(realm, () => this.site.mutate(primitive));
       this.#outcome = "APPLIED";
       return result;
     } catch (error) {
