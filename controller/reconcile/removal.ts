@@ -224,12 +224,14 @@ function failureFrom(error: unknown, doing: string, nowMs: number): Failure {
 }
 
 function missingClass(state: PassState, placement: Placement): Failure {
+  const what = `cannot remove "${state.object.key}" at ${placement.endpoint}`;
+  const todo = "create it again, or abandon the instance (annotation dhp.example.com/abandon)";
   return {
     readyReason: "DeleteBlocked",
     readyEffect: "refused",
     retry: "terminal",
     needsPerson: true,
-    message: `cannot remove "${state.object.key}" at ${placement.endpoint}: class "${placement.class}" does not exist any more; create it again, or abandon the instance (annotation dhp.example.com/abandon)`,
+    message: `${what}: class "${placement.class}" does not exist any more; ${todo}`,
     reason: undefined,
   };
 }
