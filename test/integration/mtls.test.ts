@@ -10,6 +10,7 @@ import { after, before, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { TcpRelay } from "../../controller/kubernetes/tcp-relay.ts";
 import { expectDone, layerFolder, send } from "../../deploy/crd/cluster-fixture.ts";
+import { ensureBinary } from "../../deploy/dev-cluster/binaries.ts";
 import { runCommand } from "../../deploy/dev-cluster/command.ts";
 import { startCluster } from "../../deploy/dev-cluster/cluster.ts";
 import type { Cluster } from "../../deploy/dev-cluster/cluster.ts";
@@ -192,6 +193,14 @@ test("a stranger's certificate, another adapter's, none, and plaintext get no an
   } finally {
     foreign.remove();
   }
+});
+
+test("grpcurl gets answers with the controller's certificate, as README.md says", async () => {
+  const { certFile, keyFile, caFile } = filesOf("first", "dhp-controller");
+  const tls = ["-cacert", caFile, "-cert", certFile, "-key", keyFile, "-servername", serverName];
+  const address = `127.0.0.1:${adapter.ports.grpcPort}`;
+  const listed = await runCommand(await ensureBinary("grpcurl"), [...tls, address, "list"]);
+  assert.match(expectDone(listed), /dhp\.provider\.v1\.ProviderAPI/);
 });
 
 test("certificates of a new authority are taken up by both without a restart", async () => {
