@@ -127,7 +127,7 @@ test("a message says what, where, until when, and what a person can do", () => {
 test("why a former place is not gone stands beside its name", () => {
   const input = inputOf({ outcome: ready, placements: [atA, retiringB] });
   const failure = failureBy("BAD_CREDENTIAL");
-  const wait = { failure, failures: 1, dueMs: 0, isHold: false };
+  const wait = { failure, failures: 1, dueMs: 0, holdUntilMs: 0 };
   const ids = input.record.map(identity);
   const removalWaits = new Map(ids.map((id) => [id, wait] as const));
   const { message } = find(conditionsOf({ ...input, removalWaits }), "CleanupPending");

@@ -38,8 +38,8 @@ export interface RemovalWait {
   readonly failures: number;
   /** Epoch ms of the next attempt. */
   readonly dueMs: number;
-  /** True: the vendor asked for the wait, so that not even a deletion shortens it. */
-  readonly isHold: boolean;
+  /** Epoch ms before which the vendor asked not to be called, deletion or not; 0: none. */
+  readonly holdUntilMs: number;
 }
 
 export class Memories {

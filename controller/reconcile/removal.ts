@@ -69,7 +69,7 @@ interface Removal {
 
 /** A new deletion does not wait for our own patience with a former place, only for the vendor's. */
 function isTooEarly(parts: ReconcilerParts, state: PassState, wait: RemovalWait): boolean {
-  return parts.clock.now() < wait.dueMs && (wait.isHold || !state.object.isDeleting);
+  return parts.clock.now() < (state.object.isDeleting ? wait.holdUntilMs : wait.dueMs);
 }
 
 function doing(verb: "delete" | "release" | "remove", { state, placement }: Removal): string {
@@ -199,8 +199,7 @@ function failed({ parts, state, placement }: Removal, failure: Failure): void {
   const id = identity(placement);
   const failures = (state.removalWaits.get(id)?.failures ?? 0) + 1;
   const due = dueAfterFailure(failure, failures, parts.clock.now(), parts);
-  const isHold = due.holdUntilMs > 0;
-  state.removalWaits.set(id, { failure, failures, dueMs: due.dueMs, isHold });
+  state.removalWaits.set(id, { failure, failures, ...due });
   stillOpen(state, placement, failure);
 }
 

@@ -95,6 +95,18 @@ test("a hold lasts as long as the vendor says, and an hour at most", () => {
   assert.deepEqual(due(failed("THROTTLED")), [1_000, 1_000]);
 });
 
+test("a vendor that goes on refusing is asked ever less often, though its wait alone holds a change", () => {
+  for (const reason of ["THROTTLED", "CIRCUIT_OPEN"] as const) {
+    const held = failed(reason, { retryAfterMs: 5_000 });
+    const waits = [1, 3, 4, 5, 99].map((failures) => due(held, { failures }));
+    assert.deepEqual(
+      waits.map(([dueMs]) => dueMs),
+      [5_000, 5_000, 8_000, 16_000, 64_000],
+    );
+    assert.ok(waits.every(([, holdMs]) => holdMs === 5_000));
+  }
+});
+
 test("a quota without a hint is asked for when it is filled again, or probed slowly", () => {
   const soon = failed("QUOTA_EXHAUSTED", { resetsAtMs: nowMs + 30_000 });
   assert.deepEqual(due(soon), [30_000, 30_000]);

@@ -77,8 +77,9 @@ export function dueAfterFailure(
     case "hold": {
       const resetMs = Math.min((failure.resetsAtMs ?? 0) - nowMs, options.reprobeMs);
       const unhintedMs = Math.max(backOffMs, resetMs);
-      const untilMs = nowMs + (failure.retryAtMs === undefined ? unhintedMs : hintMs);
-      return { dueMs: untilMs, holdUntilMs: untilMs };
+      const holdMs = failure.retryAtMs === undefined ? unhintedMs : hintMs;
+      // A short hint given again and again would be a steady stream of calls.
+      return { dueMs: nowMs + Math.max(holdMs, backOffMs), holdUntilMs: nowMs + holdMs };
     }
     default:
       return assertNever(failure.retry);
