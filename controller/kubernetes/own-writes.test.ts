@@ -49,6 +49,26 @@ test("a deletion, bookmark or list past the write ends it", () => {
   assert.ok(writes.hasSeen("a"));
 });
 
+test("after a write that ended the object the key is unseen while the cache still shows it", () => {
+  const cache = cacheAt("200");
+  const writes = new OwnWrites(cache);
+  cache.versions.set("a", "105");
+  writes.recordEnd("a", "105");
+  assert.ok(!writes.hasSeen("a"));
+  cache.versions.delete("a");
+  assert.ok(writes.hasSeen("a"));
+  assert.equal(writes.size, 0);
+});
+
+test("a successor of the same name is no object that was ended", () => {
+  const cache = cacheAt("200");
+  const writes = new OwnWrites(cache);
+  cache.versions.set("a", "105");
+  writes.recordEnd("a", "105");
+  cache.versions.set("a", "220");
+  assert.ok(writes.hasSeen("a"));
+});
+
 test("of several writes the newest counts, in whatever order they are recorded", () => {
   const cache = cacheAt("100");
   const writes = new OwnWrites(cache);

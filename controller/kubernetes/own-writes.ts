@@ -21,6 +21,8 @@ export class OwnWrites {
     string,
     { readonly resourceVersion: string; readonly epoch: number }
   >();
+  /** Versions that a write of ours ended, by key. */
+  readonly #ended = new Map<string, string>();
   #sizeAtSweep = sweepSizeMin;
 
   constructor(seen: SeenVersions) {
@@ -29,7 +31,7 @@ export class OwnWrites {
 
   /** Keys with a write the cache may not have seen yet. */
   get size(): number {
-    return this.#writes.size;
+    return this.#writes.size + this.#ended.size;
   }
 
   /** Call with the resourceVersion that a create, patch or delete answered. */
@@ -41,8 +43,23 @@ export class OwnWrites {
     this.#sweepWhenGrown();
   }
 
+  /**
+   * Call instead of `record` when the write took the last finalizer off a deleted object. The API
+   * server deletes it in place of writing it, and answers a version that the cache has seen already.
+   * @param lastVersion the resourceVersion that the write was bound to
+   */
+  recordEnd(key: string, lastVersion: string): void {
+    this.#ended.set(key, lastVersion);
+    this.#sweepWhenGrown();
+  }
+
   /** False while the cache may still show the object from before our last write to it. */
   hasSeen(key: string): boolean {
+    const ended = this.#ended.get(key);
+    if (ended !== undefined) {
+      if (this.#seen.versionOf(key) === ended) return false;
+      this.#ended.delete(key);
+    }
     const write = this.#writes.get(key);
     if (write === undefined) return true;
     const isSeen =
@@ -55,9 +72,10 @@ export class OwnWrites {
 
   /** Keys nobody asks for again would stay; doubling makes the sweep's cost constant a write. */
   #sweepWhenGrown(): void {
-    if (this.#writes.size < this.#sizeAtSweep) return;
+    if (this.size < this.#sizeAtSweep) return;
     for (const key of this.#writes.keys()) this.hasSeen(key);
-    this.#sizeAtSweep = Math.max(sweepSizeMin, this.#writes.size * 2);
+    for (const key of this.#ended.keys()) this.hasSeen(key);
+    this.#sizeAtSweep = Math.max(sweepSizeMin, this.size * 2);
   }
 }
 

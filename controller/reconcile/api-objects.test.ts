@@ -34,6 +34,7 @@ class Server {
     },
     ownWrites: {
       record: (key, resourceVersion) => this.recorded.push(`${key} ${resourceVersion}`),
+      recordEnd: () => undefined,
       hasSeen: () => this.recorded.length === 0,
     },
     onEvent: () => undefined,

@@ -18,7 +18,7 @@ export interface ApiObjectsParts {
   /** Puts the finalizer on a class before something is recorded with it. */
   readonly protectClass: (name: string) => Promise<"protected" | "deleting">;
   readonly client: Pick<ResourceClient<RawObject>, "get" | "patch" | "patchStatus">;
-  readonly ownWrites: Pick<OwnWrites, "record" | "hasSeen">;
+  readonly ownWrites: Pick<OwnWrites, "record" | "recordEnd" | "hasSeen">;
   readonly onEvent: (object: DigitalHumanProvider, event: ObjectEvent) => void;
   /** Counts a write that was sent: "patch" of the object or of its status. */
   readonly onWrite: (what: "object" | "status") => void;
@@ -77,7 +77,9 @@ export class ApiObjects implements ProviderObjects {
       object,
       await this.#parts.client.patch(object.raw, after),
     );
-    return written.isDeleting && written.finalizers.length === 0 ? undefined : written;
+    if (!written.isDeleting || written.finalizers.length > 0) return written;
+    this.#parts.ownWrites.recordEnd(object.key, object.resourceVersion);
+    return undefined;
   }
 
   async patchStatus(

@@ -68,7 +68,7 @@ export class MemoryObjects {
         patch: (before, after) => client(keyOf(before)).patch(before, after),
         patchStatus: (before, after) => client(keyOf(before)).patchStatus(before, after),
       },
-      ownWrites: { record: () => undefined, hasSeen: () => true },
+      ownWrites: { record: () => undefined, recordEnd: () => undefined, hasSeen: () => true },
       onEvent: (object, event) => this.events.push({ ...event, key: object.key }),
       onWrite: () => undefined,
     });
