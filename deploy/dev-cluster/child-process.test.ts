@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { startChild, type ChildOptions } from "./child-process.ts";
@@ -44,6 +45,14 @@ test("a child that is not ready in time is killed", async () => {
   assert.match(error.message, /it was not ready after 2000 ms/);
   const pid = Number(/\n(\d+)/.exec(error.message)?.[1]);
   assert.throws(() => process.kill(pid, 0), { code: "ESRCH" });
+});
+
+test("a terminal's Ctrl-C reaches this process and no child", async (t) => {
+  const child = await startChild(script("console.log('ready');" + forever));
+  t.after(() => child.kill());
+  const stat = await readFile(`/proc/${child.pid}/stat`, "utf8");
+  const [, , group] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  assert.equal(group, String(child.pid));
 });
 
 test("a child that ignores SIGTERM is killed when its time is up", async () => {

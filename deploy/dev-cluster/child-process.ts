@@ -68,6 +68,8 @@ export async function startChild(options: ChildOptions): Promise<RunningChild> {
     cwd: options.cwd,
     env: options.environment,
     stdio: ["ignore", "pipe", "pipe"],
+    // A process group of its own: Ctrl-C in a terminal is for this process to act on, in order.
+    detached: true,
   });
   const output = createBoundedText(outputLengthMax);
   const exit = exitOf(child);

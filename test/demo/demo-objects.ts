@@ -116,7 +116,7 @@ class Table {
     if (this.#output.isTTY) {
       if (this.#linesShown > 0) this.#output.write(`\u001b[${this.#linesShown}A\u001b[J`);
       this.#output.write(`${lines.join("\n")}\n`);
-      this.#linesShown = lines.length;
+      this.#linesShown = screenLines(lines, this.#output.columns);
       return;
     }
     // Age alone is no news.
@@ -124,6 +124,12 @@ class Table {
     if (news !== this.#last) this.#output.write(`${lines.join("\n")}\n`);
     this.#last = news;
   }
+}
+
+/** How many lines of a terminal they take: what is wider than it goes on in the next one. */
+export function screenLines(lines: readonly string[], columns: number): number {
+  const heights = lines.map((line) => Math.max(1, Math.ceil(line.length / Math.max(1, columns))));
+  return heights.reduce((sum, height) => sum + height, 0);
 }
 
 export function formatTable(rows: readonly Row[]): readonly string[] {

@@ -13,6 +13,8 @@ import { applySamples, watchUntilReady } from "./demo-objects.ts";
 import { runOnce } from "./demo-once.ts";
 import { hints } from "./demo-hints.ts";
 
+const stopSignals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
 async function main(): Promise<number> {
   const { values } = parseArgs({ options: { once: { type: "boolean", default: false } } });
   await buildPrograms();
@@ -21,8 +23,7 @@ async function main(): Promise<number> {
   let voices: ElevenLabs | undefined;
   const stopped = new AbortController();
   const stop = (): void => stopped.abort();
-  process.once("SIGINT", stop);
-  process.once("SIGTERM", stop);
+  for (const signal of stopSignals) process.once(signal, stop);
   try {
     stack = await startStack({
       withControllerManager: true,
@@ -42,9 +43,13 @@ async function main(): Promise<number> {
     await untilAborted(stopped.signal);
     console.log("\nremoving what was started");
     return 0;
+  } catch (error) {
+    // What was asked to stop may fail in any way.
+    if (!stopped.signal.aborted) throw error;
+    console.log("\nstopped before everything had started");
+    return 1;
   } finally {
-    process.off("SIGINT", stop);
-    process.off("SIGTERM", stop);
+    for (const signal of stopSignals) process.off(signal, stop);
     await stack?.stop();
     await voices?.stop();
   }
