@@ -16,6 +16,7 @@ import type { OptionsSpec, ValuesOf } from "../services/process/options.ts";
 
 const hour = 3_600_000;
 const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const dnsSubdomain = /^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/;
 
 const options = {
   fleet: text({
@@ -91,11 +92,25 @@ const options = {
     msMin: 100,
     msMax: 600_000,
   }),
-  fencingMs: duration({
-    help: "How long after it was sent a mutation may still be begun at the vendor.",
+  leaseName: text({
+    help: "Lease by which replicas choose the one that works. Replicas share it; controllers of different fleets in one cluster must not.",
+    default: "dhp-controller",
+    charsMax: 253,
+    pattern: dnsSubdomain,
+    form: "a DNS subdomain",
+  }),
+  leaseNamespace: optional(
+    text({
+      help: "Namespace of the Lease; absent: the pod's own, or dhp-system with --kubeconfig.",
+      pattern: dnsLabel,
+      form: "a DNS label",
+    }),
+  ),
+  leaseDurationMs: duration({
+    help: "How long other replicas wait after the last renewal before one takes over; a third of it lies between renewals. No mutation begins at a vendor later than that.",
     default: 6_000,
-    msMin: 1_000,
-    msMax: 60_000,
+    msMin: 2_000,
+    msMax: 15_000,
   }),
   apiTimeoutMs: duration({
     help: "Deadline of one call to the API server.",

@@ -1,59 +1,52 @@
 /**
- * The controller: two watches, a queue, a pool of workers that reconcile. It holds no truth of its
- * own; what it remembers can be lost.
+ * The controller: two watches, kept warm in every replica, and a leader's term in at most one. It
+ * holds no truth of its own; what it remembers can be lost.
  */
 import type { Clock } from "../services/process/clock.ts";
 import type { Log } from "../services/process/log.ts";
-import { isApiError } from "./kubernetes/api-error.ts";
 import type { Connection } from "./kubernetes/connection.ts";
+import { Election } from "./kubernetes/election.ts";
+import { fencedConnection } from "./kubernetes/fenced-connection.ts";
+import { electionTimes } from "./kubernetes/leadership.ts";
+import type { Leadership } from "./kubernetes/leadership.ts";
+import { ApiLease } from "./kubernetes/lease.ts";
 import type { WatchEvent } from "./kubernetes/object-cache.ts";
-import { OwnWrites } from "./kubernetes/own-writes.ts";
 import type { RawObject } from "./kubernetes/raw-object.ts";
-import { ResourceClient, collectionPath } from "./kubernetes/resource-client.ts";
+import { collectionPath } from "./kubernetes/resource-client.ts";
 import type { ResourceType } from "./kubernetes/resource-client.ts";
 import { Watch } from "./kubernetes/watch.ts";
 import type { WatchMetrics } from "./kubernetes/watch-options.ts";
-import type { QueueMetrics, QueueSnapshot } from "./queue/queue-metrics.ts";
-import type { Priority } from "./queue/ready-keys.ts";
-import { WorkQueue } from "./queue/work-queue.ts";
-import { WorkerPool } from "./queue/worker-pool.ts";
-import type { ReconcileMetrics, ReconcileResult } from "./queue/worker-pool.ts";
-import { ClassKeeper } from "./classes/class-keeper.ts";
+import { LeaderTerm } from "./leader-term.ts";
+import type { LeaderTermOptions, LeaderTermParts } from "./leader-term.ts";
 import type { Providers } from "./providers/providers.ts";
-import { ApiObjects } from "./reconcile/api-objects.ts";
-import { DeletionBudget } from "./reconcile/deletion-budget.ts";
-import { DoubtLedger } from "./reconcile/doubt.ts";
-import { InheritedDoubt } from "./reconcile/inherited-doubt.ts";
-import { Memories } from "./reconcile/memory.ts";
+import { backOffMs } from "./queue/back-off.ts";
+import type { QueueSnapshot } from "./queue/queue-metrics.ts";
 import type { ObjectEvent } from "./reconcile/provider-objects.ts";
 import type { FleetIdentity } from "./reconcile/provider-requests.ts";
-import { Reconciler } from "./reconcile/reconciler.ts";
-import type { ReconcilerOptions } from "./reconcile/reconciler-parts.ts";
-import { hostOf } from "./resource/class-choice.ts";
-import { parseDigitalHumanProvider } from "./resource/digital-human-provider.ts";
 import type { DigitalHumanProvider } from "./resource/digital-human-provider.ts";
-import { objectAt, stringAt } from "./resource/json-door.ts";
-import { apiGroup, apiVersion } from "./resource/names.ts";
 import { parseProviderClass } from "./resource/provider-class.ts";
 import type { ProviderClass } from "./resource/provider-class.ts";
+import { classResource, providerResource } from "./resource-kinds.ts";
+import { watchObstacle, watchProblem } from "./watch-health.ts";
+import { WriteHealth } from "./write-health.ts";
 
-export interface ControllerOptions extends ReconcilerOptions {
-  readonly workersMax: number;
-  /** How long a call to the API server may take. */
-  readonly apiTimeoutMs: number;
-  /** How long this process's mutations stay allowed from now on. */
-  readonly fencingMs: number;
+export interface ControllerOptions extends LeaderTermOptions {
   /** How long running passes may go on after a stop. */
   readonly drainMs: number;
+  readonly lease: {
+    readonly namespace: string;
+    readonly name: string;
+    /** How long others wait after the last renewal. */
+    readonly durationMs: number;
+    /** Of this process alone. */
+    readonly identity: string;
+  };
 }
 
-export interface ControllerMetrics {
-  readonly queue: QueueMetrics;
-  readonly reconcile: ReconcileMetrics;
+export type ControllerMetrics = LeaderTermParts["metrics"] & {
   readonly watch: WatchMetrics;
-  /** A write to our objects was sent. */
-  readonly onWrite: (what: "object" | "status") => void;
-}
+  readonly onLeadership: (isLeader: boolean) => void;
+};
 
 export interface ControllerParts {
   readonly connection: Connection;
@@ -64,100 +57,69 @@ export interface ControllerParts {
   readonly log: Log;
   readonly metrics: ControllerMetrics;
   readonly onEvent: (object: DigitalHumanProvider, event: ObjectEvent) => void;
+  /** The process cannot go on. */
+  readonly onFailure: (error: Error) => void;
   readonly options: ControllerOptions;
 }
 
-export const providerResource: ResourceType = {
-  group: apiGroup,
-  version: apiVersion,
-  plural: "digitalhumanproviders",
-  isNamespaced: true,
-};
-
-export const classResource: ResourceType = {
-  group: apiGroup,
-  version: apiVersion,
-  plural: "digitalhumanproviderclasses",
-  isNamespaced: false,
-};
-
-/** A pass makes a handful of calls, each with its own deadline; this ends what still hangs. */
-const passTimeoutMs = 120_000;
+/** How long passes may take to heed the end: they wait for an adapter's word about itself, 3 s. */
+const abortMs = 5_000;
+const refreshBackOff = { minMs: 200, maxMs: 2_000 };
 
 export class Controller {
   readonly #parts: ControllerParts;
-  readonly #queue: WorkQueue;
-  readonly #pool: WorkerPool;
   readonly #objects: Watch<RawObject>;
   readonly #classes: Watch<RawObject>;
-  readonly #keeper: ClassKeeper;
-  readonly #memories = new Memories();
-  readonly #doubts = new DoubtLedger();
-  readonly #inherited = new InheritedDoubt(this.#doubts);
+  readonly #writes: WriteHealth;
+  readonly #election: Election;
   readonly #watching = new AbortController();
+  readonly #stopping = new AbortController();
   #watches: Promise<unknown> = Promise.resolve();
-  #isWorking = false;
+  #serving: Promise<void> = Promise.resolve();
+  /** Undefined in a standby. */
+  #term: LeaderTerm | undefined;
+  #left: readonly string[] = [];
   /** The classes as parsed; undefined after a change. */
   #parsedClasses: readonly ProviderClass[] | undefined;
 
   constructor(parts: ControllerParts) {
     this.#parts = parts;
-    const { clock, random, log, metrics, options } = parts;
-    this.#queue = new WorkQueue({
-      clock,
-      random,
-      workersMax: options.workersMax,
-      backOff: { minMs: options.backOffMsMin, maxMs: options.backOffMsMax },
-      eventFloorMs: options.backOffMsMin,
-      metrics: metrics.queue,
-    });
-    this.#objects = this.#watch(providerResource, (event) => this.#objectChanged(event));
+    this.#objects = this.#watch(providerResource, (event) => this.#term?.objectChanged(event));
     this.#classes = this.#watch(classResource, ({ key }) => this.#classChanged(key));
-    this.#keeper = this.#createKeeper();
-    const reconciler = this.#reconciler();
-    this.#pool = new WorkerPool({
-      queue: this.#queue,
-      reconcile: (key, signal) => reconcileOnce(reconciler, key, signal),
-      clock,
-      log,
-      runTimeoutMs: passTimeoutMs,
-      metrics: metrics.reconcile,
-    });
+    this.#writes = new WriteHealth(parts.clock);
+    this.#election = this.#createElection();
   }
 
-  /** Resolves once both kinds are listed and work has begun; rejects when the signal aborts. */
+  /** Resolves once both kinds are listed and it stands by or leads; rejects when the signal aborts. */
   async start(signal: AbortSignal): Promise<void> {
-    const { clock, options, log } = this.#parts;
     this.#watches = Promise.all([
       this.#objects.run(this.#watching.signal),
       this.#classes.run(this.#watching.signal),
     ]);
     await Promise.all([this.#objects.whenSynced(signal), this.#classes.whenSynced(signal)]);
-    const records = [...this.#recorded()];
-    this.#inherited.takeOver(records, clock.now() + options.fencingMs);
-    log.info({ objects: this.#objects.keys().length, recorded: records.length }, "working");
-    this.#isWorking = true;
-    this.#pool.start();
-    this.#keeper.start();
+    this.#serving = this.#serve().catch((error: unknown) => {
+      this.#parts.onFailure(error instanceof Error ? error : new Error(String(error)));
+    });
   }
 
-  /** Ends in reverse order; answers the keys whose passes did not heed the stop. */
+  /**
+   * Ends in reverse order: a leader's passes drain while it still leads, then it releases the Lease.
+   * Answers the keys whose passes did not heed the stop; their Lease is left to expire.
+   */
   async stop(): Promise<readonly string[]> {
-    const { drainMs } = this.#parts.options;
-    const limits = { drainMs, abortMs: 1_000 };
-    const [left] = await Promise.all([this.#pool.stop(limits), this.#keeper.stop(limits)]);
-    this.#isWorking = false;
+    this.#stopping.abort(new Error("controller is stopping"));
+    await this.#serving;
     this.#watching.abort(new Error("controller is stopping"));
     await this.#watches;
-    return left;
+    return this.#left;
   }
 
-  /** Why the controller is not ready, by check; undefined values are well. */
+  /** Why the controller is not ready, by check; undefined values are well. A standby is ready. */
   readiness(): Readonly<Record<string, string | undefined>> {
     return {
       [providerResource.plural]: watchProblem(this.#objects, providerResource.plural),
       [classResource.plural]: watchProblem(this.#classes, classResource.plural),
-      working: this.#isWorking ? undefined : "not working yet",
+      election: this.#election.problem,
     };
   }
 
@@ -168,7 +130,106 @@ export class Controller {
   }
 
   queueSnapshot(): QueueSnapshot {
-    return this.#queue.snapshot();
+    return this.#term?.queueSnapshot() ?? emptyQueue;
+  }
+
+  /** Stands by, leads, and stands by again, until the stop. */
+  async #serve(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      let leadership: Leadership;
+      try {
+        leadership = await this.#election.acquire(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        throw error;
+      }
+      await this.#lead(leadership);
+      this.#writes.termEnded();
+    }
+  }
+
+  /**
+   * One term, to its loss or the stop. A lost one leads back to standing by, with nothing of it left:
+   * each term has a memory of its own, and none begins before all passes of the last have ended. A
+   * process in which one does not end cannot promise that.
+   * @throws Error when passes do not heed the loss
+   */
+  async #lead(leadership: Leadership): Promise<void> {
+    const { metrics, options, providers } = this.#parts;
+    metrics.onLeadership(true);
+    leadership.signal.addEventListener("abort", () => metrics.onLeadership(false), { once: true });
+    const term = this.#createTerm(leadership);
+    const ending = AbortSignal.any([leadership.signal, this.#stopping.signal]);
+    if (await this.#refresh(ending)) {
+      this.#term = term;
+      // In the same turn as the end of the refresh, so that no event is missed between them.
+      term.begin(this.#parts.clock.now() + options.lease.durationMs);
+      await untilAborted(ending);
+    }
+    const isDraining = !leadership.signal.aborted;
+    const left = await term.stop({ drainMs: isDraining ? options.drainMs : 0, abortMs });
+    this.#term = undefined;
+    providers.close();
+    this.#left = left;
+    if (left.length === 0) return leadership.release();
+    if (this.#stopping.signal.aborted) return;
+    throw new Error(`passes did not heed the loss of leadership: ${left.join(", ")}`);
+  }
+
+  /** Reads both kinds anew; false: cut off. A standby's watches may be behind what was recorded. */
+  async #refresh(signal: AbortSignal): Promise<boolean> {
+    const { clock, random, log } = this.#parts;
+    for (let failures = 1; !signal.aborted; failures++) {
+      try {
+        await Promise.all([this.#objects.refresh(signal), this.#classes.refresh(signal)]);
+        return !signal.aborted;
+      } catch (error) {
+        if (signal.aborted) return false;
+        const delayMs = backOffMs(refreshBackOff, failures, random);
+        log.warn({ error, delayMs }, "cannot take over yet, trying again");
+        await clock.sleep(delayMs, signal).catch(() => undefined);
+      }
+    }
+    return false;
+  }
+
+  #createElection(): Election {
+    const { connection, clock, random, log, options } = this.#parts;
+    const { namespace, name, durationMs, identity } = options.lease;
+    const times = electionTimes(durationMs);
+    return new Election({
+      leases: new ApiLease({ connection, namespace, name, timeoutMs: times.renewMs }),
+      identity,
+      times,
+      clock,
+      random,
+      log,
+      obstacle: () => this.#obstacle(),
+    });
+  }
+
+  /** The Lease says that what stands in status is being kept true: it is renewed only while it is. */
+  #obstacle(): string | undefined {
+    const nowMs = this.#parts.clock.monotonicMs();
+    return (
+      watchObstacle(this.#objects, providerResource.plural, nowMs) ??
+      watchObstacle(this.#classes, classResource.plural, nowMs) ??
+      this.#writes.obstacle() ??
+      this.#term?.obstacle()
+    );
+  }
+
+  #createTerm(leadership: Leadership): LeaderTerm {
+    const { connection } = this.#parts;
+    return new LeaderTerm({
+      ...this.#parts,
+      leadership,
+      connection: this.#writes.watch(fencedConnection(connection, leadership)),
+      objects: this.#objects,
+      classes: this.#classes,
+      classList: () => this.#classList(),
+    });
   }
 
   #watch(type: ResourceType, onEvent: (event: WatchEvent<RawObject>) => void): Watch<RawObject> {
@@ -185,132 +246,29 @@ export class Controller {
     });
   }
 
-  #client(type: ResourceType): ResourceClient<RawObject> {
-    const { connection, options } = this.#parts;
-    const parse = (raw: RawObject): RawObject => raw;
-    return new ResourceClient({ connection, type, parse, timeoutMs: options.apiTimeoutMs });
-  }
-
-  #createKeeper(): ClassKeeper {
-    const { providers, clock, random, log } = this.#parts;
-    return new ClassKeeper({
-      classes: this.#classes,
-      objects: this.#objects,
-      client: this.#client(classResource),
-      ownWrites: new OwnWrites(this.#classes),
-      providers,
-      clock,
-      random,
-      log,
-    });
-  }
-
-  #reconciler(): Reconciler {
-    const { providers, identity, clock, random, log, metrics, options, onEvent } = this.#parts;
-    const objects = new ApiObjects({
-      watch: this.#objects,
-      classes: () => this.#classList(),
-      protectClass: (name) => this.#keeper.protect(name),
-      client: this.#client(providerResource),
-      ownWrites: new OwnWrites(this.#objects),
-      onEvent,
-      onWrite: metrics.onWrite,
-    });
-    return new Reconciler({
-      objects,
-      providers,
-      doubts: this.#doubts,
-      deletions: new DeletionBudget(),
-      inherited: this.#inherited,
-      memories: this.#memories,
-      identity,
-      clock,
-      random,
-      log,
-      options,
-      certainUntilMs: () => clock.now() + options.fencingMs,
-    });
-  }
-
-  #objectChanged(event: WatchEvent<RawObject>): void {
-    const raw = event.kind === "deleted" ? event.before : event.object;
-    const isInitial = event.kind === "added" && event.isInitial;
-    this.#queue.add(event.key, { group: groupOf(raw), priority: priorityOf(raw, isInitial) });
-    if (this.#isWorking) this.#keeper.useChanged();
-    if (event.kind === "deleted") this.#doubts.prune(this.#parts.clock.now());
-  }
-
-  /** A class may serve any object: all are looked at, and what is settled costs nothing. */
   #classChanged(name: string): void {
     this.#parsedClasses = undefined;
     this.#parts.providers.keepOnly(this.#classList().map(({ adapter }) => adapter));
-    if (this.#isWorking) this.#keeper.classChanged(name);
-    for (const key of this.#objects.keys()) {
-      const raw = this.#objects.get(key);
-      if (raw !== undefined) this.#queue.add(key, { group: groupOf(raw), priority: "resync" });
-    }
+    this.#term?.classChanged(name);
   }
 
   #classList(): readonly ProviderClass[] {
     this.#parsedClasses ??= this.#classes.list().map(parseProviderClass);
     return this.#parsedClasses;
   }
-
-  *#recorded(): Generator<{ readonly key: string; readonly realm: string }> {
-    for (const key of this.#objects.keys()) {
-      const raw = this.#objects.get(key);
-      if (raw === undefined) continue;
-      for (const { realm } of parseDigitalHumanProvider(raw).record) yield { key, realm };
-    }
-  }
 }
 
-type WatchProgress = Pick<Watch<never>, "state" | "hasSynced" | "lastError">;
+const emptyQueue: QueueSnapshot = {
+  depth: 0,
+  waitingCount: 0,
+  runningCount: 0,
+  unfinishedWorkMs: 0,
+  longestRunningMs: 0,
+};
 
-function watchProblem(watch: WatchProgress, plural: string): string | undefined {
-  if (watch.state === "waiting-for-crd") {
-    return `the API server does not know ${plural}.${apiGroup}: apply the CRDs; the controller waits`;
-  }
-  if (!watch.hasSynced) return `${watch.state}: ${watch.lastError?.message ?? "not listed yet"}`;
-  return undefined;
-}
-
-/** Objects that wait for the same vendor share workers: class, account and host tell them apart. */
-function groupOf(raw: RawObject): string {
-  const spec = objectAt(raw, "spec");
-  const status = objectAt(raw, "status");
-  const className = stringAt(status, "className") ?? stringAt(spec, "className") ?? "";
-  return [
-    className,
-    stringAt(status, "account") ?? "",
-    hostOf(stringAt(spec, "endpoint") ?? ""),
-  ].join("|");
-}
-
-function priorityOf(raw: RawObject, isInitial: boolean): Priority {
-  if (stringAt(objectAt(raw, "metadata"), "deletionTimestamp") !== undefined) return "deletion";
-  return isInitial ? "resync" : "change";
-}
-
-/** What the API server refuses is tried again, not before it asked to be. */
-async function reconcileOnce(
-  reconciler: Reconciler,
-  key: string,
-  signal: AbortSignal,
-): Promise<ReconcileResult> {
-  try {
-    return poolResult(await reconciler.reconcile(key, signal));
-  } catch (error) {
-    const hintMs = isApiError(error) ? error.retryAfterMs : undefined;
-    if (hintMs === undefined) throw error;
-    return { kind: "error", error, retryAfterMs: hintMs };
-  }
-}
-
-function poolResult(result: Awaited<ReturnType<Reconciler["reconcile"]>>): ReconcileResult {
-  if (result.kind !== "failed") return result;
-  const error = new Error(result.message);
-  return result.isTerminal
-    ? { kind: "terminal", error, reprobeAfterMs: result.afterMs }
-    : { kind: "error", error, retryAfterMs: result.afterMs };
+function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
 }

@@ -1,4 +1,5 @@
 /** The controller process. */
+import { randomUUID } from "node:crypto";
 import { rename, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { connectProvider } from "../services/contract/client.ts";
@@ -14,23 +15,26 @@ import { createMetrics } from "../services/process/metrics.ts";
 import type { Metrics } from "../services/process/metrics.ts";
 import { optionsOrExit, runProcess } from "../services/process/shutdown.ts";
 import type { StopStack } from "../services/process/shutdown.ts";
-import { Controller, classResource, providerResource } from "./controller.ts";
+import { Controller } from "./controller.ts";
 import { adapterTlsFiles, readControllerOptions } from "./controller-options.ts";
 import type { ControllerProcessOptions } from "./controller-options.ts";
 import { readClusterId } from "./cluster-id.ts";
 import { Connection } from "./kubernetes/connection.ts";
 import { EventRecorder } from "./kubernetes/events.ts";
-import { kubeConfigFile, kubeConfigInCluster } from "./kubernetes/kube-config.ts";
+import { kubeConfigFile, kubeConfigInCluster, podNamespace } from "./kubernetes/kube-config.ts";
 import { adapterSecurity } from "./providers/adapter-security.ts";
 import { Providers } from "./providers/providers.ts";
 import type { DigitalHumanProvider } from "./resource/digital-human-provider.ts";
 import { apiGroup, apiVersion } from "./resource/names.ts";
 import type { AdapterAddress } from "./resource/provider-class.ts";
+import { classResource, providerResource } from "./resource-kinds.ts";
 
 const name = "dhp-controller";
 const infoDeadlineMs = 3_000;
 const infoMaxAgeMs = 60_000;
 const eventsStopMs = 2_000;
+/** Where the Lease is when neither an option nor a pod says it: the namespace of our manifests. */
+const leaseNamespaceDefault = "dhp-system";
 /** What stopping may take beyond the passes' own drain. */
 const stopMarginMs = 10_000;
 
@@ -42,6 +46,7 @@ interface Parts {
   readonly connection: Connection;
   readonly events: EventRecorder;
   readonly providers: Providers;
+  readonly fail: (error: Error) => void;
 }
 
 const options = optionsOrExit(() => readControllerOptions(process.argv.slice(2)));
@@ -57,7 +62,7 @@ async function start(stack: StopStack, signal: AbortSignal): Promise<void> {
   const registry = createMetrics();
   const metrics = controllerMetrics(registry, {
     controller: "digitalhumanprovider",
-    lease: name,
+    lease: options.leaseName,
     workersMax: options.workers,
   });
   const connection = openConnection(metrics);
@@ -72,7 +77,7 @@ async function start(stack: StopStack, signal: AbortSignal): Promise<void> {
   const cluster =
     options.cluster ?? (await readClusterId(connection, { clock: systemClock, log, signal }));
   const controller = createController(
-    { options, log, metrics, connection, events, providers },
+    { options, log, metrics, connection, events, providers, fail: (error) => stack.fail(error) },
     cluster,
   );
   progress.controller = controller;
@@ -82,8 +87,6 @@ async function start(stack: StopStack, signal: AbortSignal): Promise<void> {
     if (left.length > 0) log.warn({ left }, "passes did not heed the stop");
   });
   await controller.start(signal);
-  // One replica leads by being the only one.
-  metrics.onLeadership(true);
 }
 
 function openConnection(metrics: ControllerMetrics): Connection {
@@ -122,7 +125,7 @@ async function openAdminPort(
     readiness: {
       [providerResource.plural]: check(providerResource.plural),
       [classResource.plural]: check(classResource.plural),
-      working: check("working"),
+      election: check("election"),
     },
     log,
   });
@@ -193,10 +196,16 @@ function createController(parts: Parts, cluster: string): Controller {
     log,
     metrics,
     onEvent: (object, event) => events.record({ ...event, regarding: referenceOf(object) }),
+    onFailure: parts.fail,
     options: {
       workersMax: options.workers,
       apiTimeoutMs: options.apiTimeoutMs,
-      fencingMs: options.fencingMs,
+      lease: {
+        namespace: leaseNamespace(),
+        name: options.leaseName,
+        durationMs: options.leaseDurationMs,
+        identity: `${hostname()}_${randomUUID()}`,
+      },
       drainMs: options.drainMs,
       callDeadlineMs: options.callDeadlineMs,
       resyncMs: options.resyncMs,
@@ -206,6 +215,11 @@ function createController(parts: Parts, cluster: string): Controller {
       pollMs: options.pollMs,
     },
   });
+}
+
+function leaseNamespace(): string {
+  const ofPod = options.kubeconfig === undefined ? podNamespace() : undefined;
+  return options.leaseNamespace ?? ofPod ?? leaseNamespaceDefault;
 }
 
 function referenceOf(object: DigitalHumanProvider) {

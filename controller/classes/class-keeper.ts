@@ -9,6 +9,7 @@ import type { PatchResult, ResourceClient } from "../kubernetes/resource-client.
 import type { Watch } from "../kubernetes/watch.ts";
 import { WorkQueue } from "../queue/work-queue.ts";
 import { WorkerPool } from "../queue/worker-pool.ts";
+import type { StopLimits } from "../queue/worker-pool.ts";
 import type { Providers } from "../providers/providers.ts";
 import { objectAt, stringsAt } from "../resource/json-door.ts";
 import { classInUseFinalizer } from "../resource/names.ts";
@@ -19,11 +20,13 @@ export interface ClassKeeperParts {
   readonly classes: Pick<Watch<RawObject>, "get" | "keys">;
   readonly objects: Pick<Watch<RawObject>, "list">;
   readonly client: Pick<ResourceClient<RawObject>, "get" | "patch" | "patchStatus">;
-  readonly ownWrites: Pick<OwnWrites, "record" | "hasSeen">;
+  readonly ownWrites: Pick<OwnWrites, "record" | "recordEnd" | "hasSeen">;
   readonly providers: Pick<Providers, "connected">;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
+  /** Aborts: passes are told to end at once, and no more are begun. */
+  readonly endSignal: AbortSignal;
 }
 
 /** How often an adapter is asked again whether it is there. */
@@ -60,6 +63,7 @@ export class ClassKeeper implements ClassObjects {
       clock,
       log,
       runTimeoutMs: passTimeoutMs,
+      endSignal: parts.endSignal,
     });
   }
 
@@ -77,8 +81,9 @@ export class ClassKeeper implements ClassObjects {
     for (const name of this.#parts.classes.keys()) this.#queue.addAfter(name, countDelayMs);
   }
 
-  async stop(limits: { readonly drainMs: number; readonly abortMs: number }): Promise<void> {
-    await this.#pool.stop(limits);
+  /** Answers the classes whose passes did not heed the stop. */
+  async stop(limits: StopLimits): Promise<readonly string[]> {
+    return this.#pool.stop(limits);
   }
 
   /**
@@ -122,7 +127,10 @@ export class ClassKeeper implements ClassObjects {
     const metadata = objectAt(written, "metadata");
     const isGone =
       metadata["deletionTimestamp"] !== undefined && stringsAt(metadata, "finalizers").length === 0;
-    return isGone ? undefined : written;
+    if (!isGone) return written;
+    const { name, resourceVersion } = readIdentity(before);
+    this.#parts.ownWrites.recordEnd(name, resourceVersion);
+    return undefined;
   }
 
   async patchStatus(before: RawObject, after: RawObject): Promise<RawObject> {

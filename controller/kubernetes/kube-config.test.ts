@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
-import { kubeConfigFile } from "./kube-config.ts";
+import { kubeConfigFile, podNamespace } from "./kube-config.ts";
 
 describe("kubeconfig file", () => {
   let folder: string;
@@ -102,5 +102,10 @@ describe("kubeconfig file", () => {
     await assert.rejects(async () => kubeConfigFile(path).read(false), /is not https/);
     await write({ token: "t" }, { "proxy-url": "http://proxy.example" });
     await assert.rejects(async () => kubeConfigFile(path).read(false), /proxy-url/);
+  });
+  test("the pod's namespace is what its file says, and none outside a pod", async () => {
+    await writeFile(join(folder, "namespace"), "media\n");
+    assert.equal(podNamespace(join(folder, "namespace")), "media");
+    assert.equal(podNamespace(join(folder, "missing")), undefined);
   });
 });

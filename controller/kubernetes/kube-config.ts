@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import type { RequestOptions } from "node:https";
 import { dirname, resolve } from "node:path";
 
@@ -66,6 +66,16 @@ export function kubeConfigInCluster(): ApiAccessSource {
     },
   };
 }
+
+/**
+ * The namespace of the pod this process runs in; undefined outside a cluster.
+ * @throws Error when the mounted file is there and cannot be read
+ */
+export function podNamespace(path = podNamespaceFile): string | undefined {
+  return existsSync(path) ? readFileSync(path, "utf8").trim() : undefined;
+}
+
+const podNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 function parseKubeConfig(text: string, directory: string): KubeConfig {
   const config = new KubeConfig();

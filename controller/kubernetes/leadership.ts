@@ -86,15 +86,15 @@ export class Leadership {
   }
 
   /**
-   * Epoch ms until which no other process leads; in the past once this one leads no more. By the
-   * earlier of both clocks, so that it is never too late when the wall clock is set.
+   * Whole epoch ms until which no other process leads; in the past once this one leads no more. By
+   * the earlier of both clocks, so that it is never too late when the wall clock is set.
    */
   certainUntilMs(): number {
     if (!this.#isHeld()) return 0;
     const { clock, times } = this.#options;
     const { wallMs, monotonicMs } = this.#renewedAt;
     const leftMs = monotonicMs + times.leaseMs - clock.monotonicMs();
-    return Math.min(wallMs + times.leaseMs, clock.now() + leftMs);
+    return Math.floor(Math.min(wallMs + times.leaseMs, clock.now() + leftMs));
   }
 
   /**

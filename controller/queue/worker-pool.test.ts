@@ -24,8 +24,9 @@ describe("worker pool", () => {
     });
   });
 
-  function start(reconcile: Reconcile): WorkerPool {
+  function start(reconcile: Reconcile, endSignal?: AbortSignal): WorkerPool {
     const pool = new WorkerPool({
+      ...(endSignal !== undefined && { endSignal }),
       queue,
       reconcile,
       clock,
@@ -200,5 +201,20 @@ describe("worker pool", () => {
     const stopped = pool.stop(limits);
     await clock.advance(2_000);
     assert.deepEqual(await stopped, ["a"]);
+  });
+  test("an end from outside tells all runs to end at once and takes no further keys", async () => {
+    const ending = new AbortController();
+    const pool = start(async (_key, signal) => {
+      await clock.sleep(60_000, signal);
+      return { kind: "done" };
+    }, ending.signal);
+    queue.add("a");
+    await clock.advance(0);
+    ending.abort(new Error("lost"));
+    queue.add("b");
+    await clock.advance(0);
+    assert.deepEqual(results, ["error"]);
+    assert.deepEqual(await pool.stop(limits), []);
+    assert.equal(clock.pendingTimerCount, 0);
   });
 });

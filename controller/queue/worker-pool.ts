@@ -31,6 +31,8 @@ export interface WorkerPoolOptions {
   readonly log: Log;
   /** After this long a run's signal aborts; one that does not heed it keeps its worker. */
   readonly runTimeoutMs: number;
+  /** Aborts: runs are told to end at once, and no more keys are taken. */
+  readonly endSignal?: AbortSignal;
   readonly metrics?: ReconcileMetrics;
 }
 
@@ -43,6 +45,10 @@ export class WorkerPool {
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
+    const { endSignal } = options;
+    const end = (): void => this.#stopping.abort(endSignal?.reason);
+    if (endSignal?.aborted === true) end();
+    else endSignal?.addEventListener("abort", end, { once: true });
   }
 
   /** Begins to take keys. Call it once. */
@@ -75,6 +81,7 @@ export class WorkerPool {
 
   #pump(): void {
     const { queue, metrics } = this.#options;
+    if (this.#stopping.signal.aborted) return;
     for (let item = queue.take(); item !== undefined; item = queue.take()) {
       this.#runs.set(item.key, this.#run(item));
       metrics?.onActiveWorkers(this.#runs.size);

@@ -27,7 +27,7 @@ let stack: Stack;
 before(async () => {
   stack = await startStack({
     withSecondVendor: true,
-    controllerFlags: ["--fencing", "2s", "--back-off-max", "1s"],
+    controllerFlags: ["--lease-duration", "3s", "--back-off-max", "1s"],
     adapterFlags: ["--read-timeout", "2s", "--circuit-open", "1s"],
   });
 });

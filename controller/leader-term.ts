@@ -1,0 +1,265 @@
+/**
+ * A leader's term: queue, workers and all that is remembered begin with it and end with it. A later
+ * term, of this process or another, starts from the record alone.
+ */
+import type { Clock } from "../services/process/clock.ts";
+import type { Log } from "../services/process/log.ts";
+import { ClassKeeper } from "./classes/class-keeper.ts";
+import { isApiError } from "./kubernetes/api-error.ts";
+import type { Connection } from "./kubernetes/connection.ts";
+import type { Leadership } from "./kubernetes/leadership.ts";
+import type { WatchEvent } from "./kubernetes/object-cache.ts";
+import { OwnWrites } from "./kubernetes/own-writes.ts";
+import type { RawObject } from "./kubernetes/raw-object.ts";
+import { ResourceClient } from "./kubernetes/resource-client.ts";
+import type { ResourceType } from "./kubernetes/resource-client.ts";
+import type { Watch } from "./kubernetes/watch.ts";
+import type { Providers } from "./providers/providers.ts";
+import type { QueueMetrics, QueueSnapshot } from "./queue/queue-metrics.ts";
+import type { Priority } from "./queue/ready-keys.ts";
+import { WorkQueue } from "./queue/work-queue.ts";
+import { WorkerPool } from "./queue/worker-pool.ts";
+import type { ReconcileMetrics, ReconcileResult, StopLimits } from "./queue/worker-pool.ts";
+import { ApiObjects } from "./reconcile/api-objects.ts";
+import { DeletionBudget } from "./reconcile/deletion-budget.ts";
+import { DoubtLedger } from "./reconcile/doubt.ts";
+import { InheritedDoubt } from "./reconcile/inherited-doubt.ts";
+import { Memories } from "./reconcile/memory.ts";
+import type { ObjectEvent } from "./reconcile/provider-objects.ts";
+import type { FleetIdentity } from "./reconcile/provider-requests.ts";
+import { Reconciler } from "./reconcile/reconciler.ts";
+import type { ReconcilerOptions } from "./reconcile/reconciler-parts.ts";
+import { hostOf } from "./resource/class-choice.ts";
+import { parseDigitalHumanProvider } from "./resource/digital-human-provider.ts";
+import type { DigitalHumanProvider } from "./resource/digital-human-provider.ts";
+import { objectAt, stringAt } from "./resource/json-door.ts";
+import { classResource, providerResource } from "./resource-kinds.ts";
+import type { ProviderClass } from "./resource/provider-class.ts";
+
+export interface LeaderTermOptions extends ReconcilerOptions {
+  readonly workersMax: number;
+  /** How long a call to the API server may take. */
+  readonly apiTimeoutMs: number;
+}
+
+export interface LeaderTermParts {
+  readonly leadership: Pick<Leadership, "signal" | "certainUntilMs">;
+  /** Sends nothing once the leadership is lost. */
+  readonly connection: Pick<Connection, "request">;
+  readonly objects: Watch<RawObject>;
+  readonly classes: Watch<RawObject>;
+  readonly classList: () => readonly ProviderClass[];
+  readonly providers: Providers;
+  readonly identity: FleetIdentity;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+  readonly metrics: {
+    readonly queue: QueueMetrics;
+    readonly reconcile: ReconcileMetrics;
+    /** A write to our objects was sent. */
+    readonly onWrite: (what: "object" | "status") => void;
+  };
+  readonly onEvent: (object: DigitalHumanProvider, event: ObjectEvent) => void;
+  readonly options: LeaderTermOptions;
+}
+
+/** A pass makes a handful of calls, each with its own deadline; this ends what still hangs. */
+const passTimeoutMs = 120_000;
+/** A pass that does not heed that end, or keys that nobody takes, for so long: the loop hangs. */
+const hungMs = 30_000;
+
+export class LeaderTerm {
+  readonly #parts: LeaderTermParts;
+  readonly #queue: WorkQueue;
+  readonly #pool: WorkerPool;
+  readonly #keeper: ClassKeeper;
+  readonly #memories = new Memories();
+  readonly #doubts = new DoubtLedger();
+  readonly #inherited = new InheritedDoubt(this.#doubts);
+  #lastRunMs: number;
+
+  constructor(parts: LeaderTermParts) {
+    this.#parts = parts;
+    const { clock, random, log, metrics, options, leadership } = parts;
+    this.#lastRunMs = clock.monotonicMs();
+    this.#queue = new WorkQueue({
+      clock,
+      random,
+      workersMax: options.workersMax,
+      backOff: { minMs: options.backOffMsMin, maxMs: options.backOffMsMax },
+      eventFloorMs: options.backOffMsMin,
+      metrics: metrics.queue,
+    });
+    this.#keeper = this.#createKeeper();
+    const reconciler = this.#reconciler();
+    this.#pool = new WorkerPool({
+      queue: this.#queue,
+      reconcile: (key, signal) => {
+        this.#lastRunMs = clock.monotonicMs();
+        return reconcileOnce(reconciler, key, signal);
+      },
+      clock,
+      log,
+      runTimeoutMs: passTimeoutMs,
+      endSignal: leadership.signal,
+      metrics: metrics.reconcile,
+    });
+  }
+
+  /**
+   * Takes over what is recorded and begins to work. The watches' caches have to be current; calls of
+   * a predecessor carry not_after up to `predecessorUntilMs`.
+   */
+  begin(predecessorUntilMs: number): void {
+    const { log, objects } = this.#parts;
+    const records = [...this.#recorded()];
+    this.#inherited.takeOver(records, predecessorUntilMs);
+    const keys = objects.keys();
+    log.info({ objects: keys.length, recorded: records.length }, "working");
+    this.#pool.start();
+    this.#keeper.start();
+    for (const key of keys) this.#look(key, "resync");
+  }
+
+  /** Ends in reverse order; answers the keys whose passes did not heed the stop. */
+  async stop(limits: StopLimits): Promise<readonly string[]> {
+    const [left, leftClasses] = await Promise.all([
+      this.#pool.stop(limits),
+      this.#keeper.stop(limits),
+    ]);
+    return [...left, ...leftClasses];
+  }
+
+  objectChanged(event: WatchEvent<RawObject>): void {
+    const raw = event.kind === "deleted" ? event.before : event.object;
+    const isInitial = event.kind === "added" && event.isInitial;
+    const priority = priorityOf(raw, isInitial ? "resync" : "change");
+    this.#queue.add(event.key, { group: groupOf(raw), priority });
+    this.#keeper.useChanged();
+    if (event.kind === "deleted") this.#doubts.prune(this.#parts.clock.now());
+  }
+
+  /** A class may serve any object: all are looked at, and what is settled costs nothing. */
+  classChanged(name: string): void {
+    this.#keeper.classChanged(name);
+    for (const key of this.#parts.objects.keys()) this.#look(key, "resync");
+  }
+
+  queueSnapshot(): QueueSnapshot {
+    return this.#queue.snapshot();
+  }
+
+  /** Why the work does not get on; undefined while it does. */
+  obstacle(): string | undefined {
+    const { depth, runningCount, longestRunningMs } = this.#queue.snapshot();
+    if (longestRunningMs > passTimeoutMs + hungMs) return "a pass over an object hangs";
+    const idleMs = this.#parts.clock.monotonicMs() - this.#lastRunMs;
+    if (depth > 0 && runningCount === 0 && idleMs > hungMs)
+      return "nobody takes keys off the queue";
+    return undefined;
+  }
+
+  #look(key: string, priority: Priority): void {
+    const raw = this.#parts.objects.get(key);
+    if (raw === undefined) return;
+    this.#queue.add(key, { group: groupOf(raw), priority: priorityOf(raw, priority) });
+  }
+
+  #client(type: ResourceType): ResourceClient<RawObject> {
+    const { connection, options } = this.#parts;
+    const parse = (raw: RawObject): RawObject => raw;
+    return new ResourceClient({ connection, type, parse, timeoutMs: options.apiTimeoutMs });
+  }
+
+  #createKeeper(): ClassKeeper {
+    const { classes, objects, providers, clock, random, log, leadership } = this.#parts;
+    return new ClassKeeper({
+      classes,
+      objects,
+      client: this.#client(classResource),
+      ownWrites: new OwnWrites(classes),
+      providers,
+      clock,
+      random,
+      log,
+      endSignal: leadership.signal,
+    });
+  }
+
+  #reconciler(): Reconciler {
+    const { providers, identity, clock, random, log, options } = this.#parts;
+    const { objects, classList, onEvent, metrics, leadership } = this.#parts;
+    return new Reconciler({
+      objects: new ApiObjects({
+        watch: objects,
+        classes: classList,
+        protectClass: (name) => this.#keeper.protect(name),
+        client: this.#client(providerResource),
+        ownWrites: new OwnWrites(objects),
+        onEvent,
+        onWrite: metrics.onWrite,
+      }),
+      providers,
+      doubts: this.#doubts,
+      deletions: new DeletionBudget(),
+      inherited: this.#inherited,
+      memories: this.#memories,
+      identity,
+      clock,
+      random,
+      log,
+      options,
+      certainUntilMs: () => leadership.certainUntilMs(),
+    });
+  }
+
+  *#recorded(): Generator<{ readonly key: string; readonly realm: string }> {
+    const { objects } = this.#parts;
+    for (const key of objects.keys()) {
+      const raw = objects.get(key);
+      if (raw === undefined) continue;
+      for (const { realm } of parseDigitalHumanProvider(raw).record) yield { key, realm };
+    }
+  }
+}
+
+/** Objects that wait for the same vendor share workers: class, account and host tell them apart. */
+function groupOf(raw: RawObject): string {
+  const spec = objectAt(raw, "spec");
+  const status = objectAt(raw, "status");
+  const className = stringAt(status, "className") ?? stringAt(spec, "className") ?? "";
+  return [
+    className,
+    stringAt(status, "account") ?? "",
+    hostOf(stringAt(spec, "endpoint") ?? ""),
+  ].join("|");
+}
+
+function priorityOf(raw: RawObject, otherwise: Priority): Priority {
+  const isDeleting = stringAt(objectAt(raw, "metadata"), "deletionTimestamp") !== undefined;
+  return isDeleting ? "deletion" : otherwise;
+}
+
+/** What the API server refuses is tried again, not before it asked to be. */
+async function reconcileOnce(
+  reconciler: Reconciler,
+  key: string,
+  signal: AbortSignal,
+): Promise<ReconcileResult> {
+  try {
+    return poolResult(await reconciler.reconcile(key, signal));
+  } catch (error) {
+    const hintMs = isApiError(error) ? error.retryAfterMs : undefined;
+    if (hintMs === undefined) throw error;
+    return { kind: "error", error, retryAfterMs: hintMs };
+  }
+}
+
+function poolResult(result: Awaited<ReturnType<Reconciler["reconcile"]>>): ReconcileResult {
+  if (result.kind !== "failed") return result;
+  const error = new Error(result.message);
+  return result.isTerminal
+    ? { kind: "terminal", error, reprobeAfterMs: result.afterMs }
+    : { kind: "error", error, retryAfterMs: result.afterMs };
+}
