@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startCluster, type Cluster } from "../dev-cluster/cluster.ts";
+import { eventually } from "../dev-cluster/eventually.ts";
 import type { CommandResult } from "../dev-cluster/command.ts";
 
 /** A folder of manifests under deploy/. */
@@ -21,23 +22,22 @@ export async function startClusterWith(layers: readonly Layer[]): Promise<Cluste
   try {
     for (const layer of layers) {
       expectDone(await cluster.kubectl(["apply", "-k", layerFolder(layer)]));
-      if (layer === "crd") {
-        expectDone(
-          await cluster.kubectl([
-            "wait",
-            "--for=condition=Established",
-            "--timeout=30s",
-            "crd/digitalhumanproviders.dhp.example.com",
-            "crd/digitalhumanproviderclasses.dhp.example.com",
-          ]),
-        );
-      }
+      if (layer === "crd") await untilEstablished(cluster);
     }
     return cluster;
   } catch (error) {
     await cluster.stop();
     throw error;
   }
+}
+
+/** Waits until both kinds are served. */
+export async function untilEstablished(cluster: Cluster): Promise<void> {
+  const kinds = ["digitalhumanproviders", "digitalhumanproviderclasses"];
+  const names = kinds.map((kind) => `crd/${kind}.dhp.example.com`);
+  const args = ["wait", "--for=condition=Established", "--timeout=30s", ...names];
+  // kubectl gives up at once on a kind so new that it has no conditions yet.
+  await eventually(async () => expectDone(await cluster.kubectl(args)));
 }
 
 /** Path of a layer's folder. */

@@ -9,7 +9,7 @@ import { startCluster } from "../../deploy/dev-cluster/cluster.ts";
 import type { Cluster } from "../../deploy/dev-cluster/cluster.ts";
 import { startLiveKit } from "../../deploy/dev-cluster/livekit.ts";
 import type { LiveKit } from "../../deploy/dev-cluster/livekit.ts";
-import { expectDone, layerFolder } from "../../deploy/crd/cluster-fixture.ts";
+import { expectDone, layerFolder, untilEstablished } from "../../deploy/crd/cluster-fixture.ts";
 import type { Layer } from "../../deploy/crd/cluster-fixture.ts";
 import { elevenLabsEndpoint, elevenLabsUsEndpoint, startElevenLabs } from "./elevenlabs.ts";
 import type { ElevenLabs, ElevenLabsOptions } from "./elevenlabs.ts";
@@ -199,16 +199,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
 async function applyLayers(cluster: Cluster, layers: readonly Layer[]): Promise<void> {
   for (const layer of layers) {
     expectDone(await cluster.kubectl(["apply", "-k", layerFolder(layer)]));
-    if (layer !== "crd") continue;
-    expectDone(
-      await cluster.kubectl([
-        "wait",
-        "--for=condition=Established",
-        "--timeout=30s",
-        "crd/digitalhumanproviders.dhp.example.com",
-        "crd/digitalhumanproviderclasses.dhp.example.com",
-      ]),
-    );
+    if (layer === "crd") await untilEstablished(cluster);
   }
 }
 
