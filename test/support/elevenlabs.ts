@@ -29,7 +29,7 @@ export type AccountName = "default" | "other";
 /** User of the key that account "other" has. */
 export const otherUserId = "user-2";
 const otherApiKey = "sk_emulator_key_of_the_second_user";
-const callsPerSecond = 1_000;
+const plentyPerSecond = 1_000;
 
 export class ElevenLabs {
   readonly emulator: Emulator;
@@ -84,21 +84,23 @@ export class ElevenLabs {
     return JSON.parse(await this.#ask("GET", "/requests")).requests;
   }
 
-  /** Puts another key in place of an account's, in one piece, as a rotated Secret is. */
+  /** Puts another key in place of an account's. */
   async useKey(account: AccountName, apiKey: string): Promise<void> {
-    const path = join(this.#folder, `${account}.json`);
-    await writeFile(`${path}.new`, JSON.stringify({ apiKey }), { mode: 0o600 });
-    await rename(`${path}.new`, path);
+    await replaceFile(join(this.#folder, `${account}.json`), { apiKey });
   }
 
-  async writeAccounts(): Promise<void> {
-    const account = (name: AccountName): object => ({
+  /** @param callsPerSecond of account "default"; the other's stays as it is */
+  async writeAccounts(callsPerSecond = plentyPerSecond): Promise<void> {
+    const account = (name: AccountName, perSecond: number): object => ({
       endpointHosts: apiHosts,
       credentialFile: join(this.#folder, `${name}.json`),
-      callsPerSecond,
+      callsPerSecond: perSecond,
     });
-    const accounts = { default: account("default"), other: account("other") };
-    await writeFile(join(this.#folder, "accounts.yaml"), JSON.stringify({ accounts }));
+    const accounts = {
+      default: account("default", callsPerSecond),
+      other: account("other", plentyPerSecond),
+    };
+    await replaceFile(join(this.#folder, "accounts.yaml"), { accounts });
   }
 
   async stop(): Promise<void> {
@@ -112,6 +114,12 @@ export class ElevenLabs {
     assert.equal(status, 200, text);
     return text;
   }
+}
+
+/** In one piece, as a mounted Secret or ConfigMap changes. */
+async function replaceFile(path: string, content: object): Promise<void> {
+  await writeFile(`${path}.new`, JSON.stringify(content), { mode: 0o600 });
+  await rename(`${path}.new`, path);
 }
 
 /** Nothing is left running when a part fails. */
