@@ -74,6 +74,13 @@ describe("the accounts file", () => {
     }
   });
 
+  it("that cannot be parsed is told by its place, without what stands there", () => {
+    const text = "accounts:\n  default:\n    apiKey: sk_pasted: sk_pasted\n";
+    assert.throws(() => parseAccounts(text, "a.yaml"), {
+      message: "accounts file a.yaml: neither JSON nor YAML at line 3, column 13",
+    });
+  });
+
   it("is read again when it changes; a broken one leaves the last good one in force", async () => {
     const accounts = await open({ default: one });
     await writeFile(path, "{");
@@ -126,6 +133,7 @@ describe("a credential", () => {
     ["no mapping", '"just-text-hunter2"'],
     ["not of strings", '{"apiKey":{"inner":"hunter2"}}'],
     ["neither JSON nor YAML", "{hunter2: ["],
+    ["cut off in the middle", '{"apiKey":"hunter2'],
     ["too large", `{"apiKey":"${"x".repeat(70_000)}"}`],
   ];
   for (const [why, text] of broken) {

@@ -13,7 +13,7 @@
  */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { parse as parseYaml } from "yaml";
+import { parse as parseYaml, parseDocument } from "yaml";
 
 import { ProviderError } from "../contract/provider-error.ts";
 import type { Clock } from "../process/clock.ts";
@@ -126,7 +126,7 @@ class WatchedAccounts implements Accounts {
 
 /** Exported for its test: the file's text to accounts; throws one error with all mistakes. */
 export function parseAccounts(text: string, path: string): ReadonlyMap<string, Account> {
-  const root: unknown = parseYaml(text, { maxAliasCount: 0 });
+  const root = parseAccountsYaml(text, path);
   const entries = Object.entries(recordOf(recordOf(root)?.["accounts"]) ?? {});
   const mistakes: string[] = [];
   if (entries.length === 0) mistakes.push('"accounts" names no account');
@@ -138,6 +138,16 @@ export function parseAccounts(text: string, path: string): ReadonlyMap<string, A
   }
   if (mistakes.length > 0) throw new Error(`accounts file ${path}: ${mistakes.join("; ")}`);
   return accounts;
+}
+
+/** Says where, and not what: the parser quotes the line, and somebody may have put a key there. */
+function parseAccountsYaml(text: string, path: string): unknown {
+  const document = parseDocument(text);
+  const [error] = document.errors;
+  if (error === undefined) return document.toJS({ maxAliasCount: 0 });
+  const [at] = error.linePos ?? [];
+  const where = at === undefined ? "" : ` at line ${at.line}, column ${at.col}`;
+  throw new Error(`accounts file ${path}: neither JSON nor YAML${where}`);
 }
 
 const accountFields = ["endpointHosts", "credentialFile", "callsPerSecond"];
@@ -195,7 +205,8 @@ async function readDocument(path: string): Promise<Readonly<Record<string, strin
   const text = await readBounded(path, credentialBytesMax);
   let root: unknown;
   try {
-    root = parseYaml(text, { maxAliasCount: 0, logLevel: "silent" });
+    // "silent" would take what it could make out of a broken file.
+    root = parseYaml(text, { maxAliasCount: 0, logLevel: "error" });
   } catch (_syntax) {
     // The parser's message quotes the file.
     throw new CredentialError("neither JSON nor YAML");
