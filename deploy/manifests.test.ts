@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it, test } from "node:test";
 import { join } from "node:path";
-import { expectDone, expectRefused, send } from "./crd/cluster-fixture.ts";
+import { expectDone, expectRefused, send, untilEstablished } from "./crd/cluster-fixture.ts";
 import { startCluster, type Cluster } from "./dev-cluster/cluster.ts";
 import { eventually } from "./dev-cluster/eventually.ts";
 import {
@@ -21,8 +21,7 @@ const namespace = "--namespace=dhp-system";
 
 async function installKinds(cluster: Cluster, flags: readonly string[]): Promise<void> {
   expectDone(await cluster.kubectl(["apply", "-k", crds, ...flags]));
-  const established = ["wait", "--for=condition=Established", "--timeout=30s", "crd", "--all"];
-  expectDone(await cluster.kubectl(established));
+  await untilEstablished(cluster);
 }
 
 /**
