@@ -62,8 +62,10 @@ export interface ControllerParts {
   readonly options: ControllerOptions;
 }
 
-/** How long passes may take to heed the end: they wait for an adapter's word about itself, 3 s. */
-const abortMs = 5_000;
+/** How long passes may take to heed a stop, */
+const stopAbortMs = 1_000;
+/** and a loss, after which this process goes on: some wait for an adapter's word about itself, 3 s. */
+const lossAbortMs = 5_000;
 const refreshBackOff = { minMs: 200, maxMs: 2_000 };
 
 export class Controller {
@@ -167,8 +169,11 @@ export class Controller {
       term.begin(this.#parts.clock.now() + options.lease.durationMs);
       await untilAborted(ending);
     }
-    const isDraining = !leadership.signal.aborted;
-    const left = await term.stop({ drainMs: isDraining ? options.drainMs : 0, abortMs });
+    const left = await term.stop(
+      leadership.signal.aborted
+        ? { drainMs: 0, abortMs: lossAbortMs }
+        : { drainMs: options.drainMs, abortMs: stopAbortMs },
+    );
     this.#term = undefined;
     providers.close();
     this.#left = left;
