@@ -39,7 +39,7 @@ const needed: readonly Question[] = [
   ...verbs(["create", "patch"], { resource: events, ...elsewhere }),
   { verb: "get", resource: "namespaces", name: "kube-system" },
   { verb: "create", resource: leases, ...inSystem },
-  ...verbs(["get", "update", "patch"], { resource: leases, name: "dhp-controller", ...inSystem }),
+  ...verbs(["get", "patch"], { resource: leases, name: "dhp-controller", ...inSystem }),
 ];
 
 const everyVerb = ["get", "list", "watch", "create", "update", "patch", "delete"];
@@ -64,6 +64,7 @@ const withheld: readonly Question[] = [
   ...verbs(["list", "watch", "patch", "delete"], { resource: "namespaces" }),
   { verb: "get", resource: "namespaces", name: "default" },
   ...verbs(["list", "watch", "delete"], { resource: leases, ...inSystem }),
+  { verb: "update", resource: leases, name: "dhp-controller", ...inSystem },
   { verb: "get", resource: leases, name: "another", ...inSystem },
   { verb: "create", resource: leases, ...elsewhere },
   { verb: "impersonate", resource: "users" },

@@ -128,9 +128,8 @@ const reserved = new Set([
   "get dhp.example.com/digitalhumanproviders",
   "list dhp.example.com/digitalhumanproviders",
   "list dhp.example.com/digitalhumanproviderclasses",
-  // A repeated event, and the election of a leader.
+  // A repeated event.
   "patch events.k8s.io/events",
-  ...["create", "get", "update", "patch"].map((verb) => `${verb} coordination.k8s.io/leases`),
 ]);
 
 interface Rule {
