@@ -165,6 +165,19 @@ test("a clean exit releases the Lease: the other one, awake again, leads within 
   await expectRoomEach(["first", "after", ...creations]);
 });
 
+test("an API server that is away ends the leadership and not the process, which leads again", async () => {
+  stack.cluster.pause();
+  try {
+    await eventually(async () => assert.equal(await isLeading(standby), false));
+  } finally {
+    stack.cluster.resume();
+  }
+  await untilLeading(standby);
+  await applyDhp(stack.cluster, dhp("again"));
+  await untilReady(stack.cluster, "again");
+  await expectRoomEach(["first", "after", "again", ...creations]);
+});
+
 test("with no controller left, the Lease tells a reader within 10 s", async () => {
   assert.ok((await leaseAgeMs()) < staleMs);
   await standby.kill();
