@@ -7,6 +7,7 @@ import { ProviderError } from "../../services/contract/provider-error.ts";
 import { toWireStatus } from "../../services/contract/status-from-error.ts";
 import { Change } from "../../proto/gen/dhp/provider/v1/provider_pb.ts";
 import { emulatorApiKey } from "./emulator.ts";
+import { effectsThatRepeat } from "./key-repeating-effects.ts";
 import { Bench, target } from "./test-bench.ts";
 
 let bench: Bench;
@@ -144,24 +145,6 @@ describe("the sentinel key", () => {
     }
   });
 });
-
-/** Answers and faults with the key in them, where an answer can hold it. */
-function effectsThatRepeat(sentinel: string): readonly object[] {
-  const message = `you sent xi-api-key: ${sentinel} (${encodeURIComponent(sentinel)})`;
-  const answer = (status: number, body: object): object => ({ kind: "answer", status, ...body });
-  const statuses = [400, 401, 402, 403, 404, 409, 422, 429, 500, 503];
-  return [
-    ...statuses.map((status) => answer(status, { json: { detail: { status: "odd", message } } })),
-    ...statuses.map((status) => answer(status, { text: `<html>${message}</html>` })),
-    answer(422, { json: { detail: [{ loc: ["body", sentinel], msg: message, type: "x" }] } }),
-    answer(401, { json: { detail: message } }),
-    answer(404, { json: { detail: { status: sentinel, message, type: "not_found" } } }),
-    answer(200, { text: message }),
-    answer(302, { headers: { location: `https://other.example/?key=${sentinel}` } }),
-    { kind: "reset" },
-    { kind: "cut" },
-  ];
-}
 
 /** Everything in it, causes and hidden members included. */
 function textOf(value: unknown): string {

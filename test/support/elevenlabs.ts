@@ -80,13 +80,23 @@ export class ElevenLabs {
     return agents.filter(({ tags }) => tags.some((tag) => tag.endsWith(`/default/${name}`)));
   }
 
+  /** Faults of scripts that no request has met yet. */
+  async faults(): Promise<readonly object[]> {
+    return JSON.parse(await this.#ask("GET", "/world")).faults;
+  }
+
   async requests(): Promise<readonly RequestRecord[]> {
     return JSON.parse(await this.#ask("GET", "/requests")).requests;
   }
 
   /** Puts another key in place of an account's. */
   async useKey(account: AccountName, apiKey: string): Promise<void> {
-    await replaceFile(join(this.#folder, `${account}.json`), { apiKey });
+    await this.writeCredential(account, JSON.stringify({ apiKey }));
+  }
+
+  /** Puts any text in place of an account's credential. */
+  async writeCredential(account: AccountName, text: string): Promise<void> {
+    await replaceFile(join(this.#folder, `${account}.json`), text);
   }
 
   /** @param callsPerSecond of account "default"; the other's stays as it is */
@@ -100,7 +110,7 @@ export class ElevenLabs {
       default: account("default", callsPerSecond),
       other: account("other", plentyPerSecond),
     };
-    await replaceFile(join(this.#folder, "accounts.yaml"), { accounts });
+    await replaceFile(join(this.#folder, "accounts.yaml"), JSON.stringify({ accounts }));
   }
 
   async stop(): Promise<void> {
@@ -117,8 +127,8 @@ export class ElevenLabs {
 }
 
 /** In one piece, as a mounted Secret or ConfigMap changes. */
-async function replaceFile(path: string, content: object): Promise<void> {
-  await writeFile(`${path}.new`, JSON.stringify(content), { mode: 0o600 });
+async function replaceFile(path: string, text: string): Promise<void> {
+  await writeFile(`${path}.new`, text, { mode: 0o600 });
   await rename(`${path}.new`, path);
 }
 
