@@ -41,8 +41,13 @@ export function checkEndpoint(endpoint: string, rules: EndpointRules): URL {
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
   if (url === undefined) throw refuse("is not a URL");
   // The text is not repeated while it may carry a password.
-  if (url.username !== "" || url.password !== "") throw refuse("must not carry user or password");
+  if (hasUserInfo(url, endpoint)) throw refuse("must not carry user or password");
   if (/[?#\s]/.test(endpoint)) throw refuse("must not carry a query, a fragment or spaces");
+  // What a URL parser reads leniently, another one may read as another host.
+  if (!/^[a-z]+:\/\/[^/\\]+(\/[^\\]*)?$/i.test(endpoint)) {
+    throw refuse("is not of the form https://HOST/PATH");
+  }
+  if (url.port === "0") throw refuse("must not have port 0");
   const host = bareHost(url);
   if (!isSchemeAllowed(url, host, rules)) throw refuse(`must be https, not ${url.protocol}`);
   if (!rules.hosts.some((pattern) => hostMatches(pattern, host))) {
@@ -53,6 +58,11 @@ export function checkEndpoint(endpoint: string, rules: EndpointRules): URL {
     throw refuse(`host ${host} is a private address`);
   }
   return url;
+}
+
+/** Also an empty one, before a lone "@". */
+function hasUserInfo({ username, password }: URL, endpoint: string): boolean {
+  return username !== "" || password !== "" || /^[^/]*\/\/[^/\\]*@/.test(endpoint);
 }
 
 /** True when `host` is `pattern`, or lies below the suffix of `*.suffix`. Case does not matter. */
@@ -124,7 +134,8 @@ const loopback = blockListOf(["127.0.0.0/8", "::1/128"]);
 /**
  * Everything that is not the public internet: IANA special-purpose registries for IPv4 and IPv6.
  * BlockList also checks IPv4 addresses mapped into IPv6 (::ffff:10.0.0.1) against the IPv4 rules;
- * the translated forms (64:ff9b::/96, 2002::/16) are refused whole.
+ * the compatible and translated forms (::/96, ::ffff:0:0:0/96, 64:ff9b::/96, 2002::/16) are refused
+ * whole.
  */
 const inner = blockListOf([
   "0.0.0.0/8",
@@ -142,8 +153,8 @@ const inner = blockListOf([
   "203.0.113.0/24",
   "224.0.0.0/4",
   "240.0.0.0/4",
-  "::/128",
-  "::1/128",
+  "::/96",
+  "::ffff:0:0:0/96",
   "64:ff9b::/96",
   "64:ff9b:1::/48",
   "100::/64",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer as createTcpServer } from "node:net";
-import type { AddressInfo, Server } from "node:net";
+import type { Server } from "node:net";
 import { after, afterEach, beforeEach, describe, it } from "node:test";
 
 import { ProviderError } from "../contract/provider-error.ts";
@@ -41,13 +41,8 @@ after(() => {
 
 async function listen(listener: Server): Promise<number> {
   await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
-  return addressOf(listener).port;
-}
-
-function addressOf(listener: Server): AddressInfo {
   const address = listener.address();
-  assert.ok(typeof address === "object" && address !== null);
-  return address;
+  return typeof address === "object" && address !== null ? address.port : assert.fail();
 }
 
 const requests: string[] = [];
@@ -134,12 +129,18 @@ describe("a request", () => {
     assert.deepEqual(requests, ["read OK"]);
   });
 
-  it("is not redirected", async () => {
-    answer = json(302, {}, { location: `http://127.0.0.1:${port}/elsewhere` });
-    const error = await failure(bound({ classify: () => undefined }).send(get));
-    assert.equal(error.reason, "VENDOR_ERROR");
-    assert.equal(seen.length, 1);
-  });
+  for (const location of [`http://127.0.0.1:${port}/x`, "/x", "http://169.254.169.254/"]) {
+    it(`is not redirected to ${location}`, async () => {
+      for (const status of [301, 302, 303, 307, 308]) {
+        answer = json(status, {}, { location });
+        for (const request of [get, post]) {
+          const { message } = await failure(bound({ classify: () => undefined }).send(request));
+          assert.match(message, /redirect \(status 30\d\) is not followed/);
+        }
+      }
+      assert.ok(seen.length === 10 && seen.every(({ url }) => url === "/base/things"));
+    });
+  }
 
   it("takes the vendor's hint on when to come back, and a default where there is none", async () => {
     answer = json(429, {}, { "retry-after": "7" });
@@ -162,6 +163,7 @@ describe("a request", () => {
     );
     assert.equal(error.reason, "ENDPOINT_NOT_ALLOWED");
     assert.equal(error.outcome, "NOT_APPLIED");
+    assert.match(error.message, /localhost resolves to the private address (127\.0\.0\.1|::1)/);
   });
 
   it("is refused over the account's share of requests in flight; other accounts go on", async () => {
@@ -187,9 +189,8 @@ interface OutcomeRow {
   readonly outcome: MutationEffect;
 }
 
-const html: Answer = (_request, response) => {
+const html: Answer = (_request, response) =>
   response.writeHead(200, { "content-type": "text/html" }).end("<html>Bad gateway</html>");
-};
 const rows: readonly OutcomeRow[] = [
   { why: "refused", answer: json(422, {}), reason: "INVALID_FIELD", outcome: "NOT_APPLIED" },
   {
