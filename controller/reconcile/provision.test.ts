@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Capability } from "../../proto/gen/dhp/provider/v1/provider_pb.ts";
+import { create } from "@bufbuild/protobuf";
+import { Capability, DescribeResponseSchema } from "../../proto/gen/dhp/provider/v1/provider_pb.ts";
 import { ProviderError } from "../../services/contract/provider-error.ts";
 import type { ProviderClient } from "../../services/contract/provider-client.ts";
 import { certainMs } from "./simulation/leader.ts";
@@ -249,6 +250,24 @@ test("an answer from another realm than the recorded one counts as nothing", asy
   assert.match(scenario.condition("Ready").message, /realm-9.*realm-1/);
   assert.equal(scenario.brief("Stalled"), "True EnsureFailed");
   assert.equal(scenario.object.record[0]?.providerID, "");
+});
+
+test("an instance without realm or id is no answer, and leaves no record", async () => {
+  for (const [fields, missing] of [
+    [{ providerId: "i-9" }, "realm"],
+    [{ realm: "realm-1" }, "provider_id"],
+  ] as const) {
+    const client = (inner: ProviderClient): ProviderClient => ({
+      ...inner,
+      describe: async () => create(DescribeResponseSchema, { instance: fields }),
+    });
+    const scenario = new Scenario({}, { mutant: { client } });
+    await scenario.settle();
+    assert.equal(scenario.brief("Ready"), "False EnsureFailed");
+    assert.match(scenario.condition("Ready").message, new RegExp(`instance without ${missing}`));
+    assert.deepEqual(scenario.object.record, []);
+    assert.deepEqual(scenario.object.finalizers, []);
+  }
 });
 
 test("a process that may lead no more sends no mutation", async () => {

@@ -42,8 +42,7 @@ export async function describePlace(
     const recorded = { providerId: "", realm: "" };
     const request = describeRequest(parts.identity, state.object, { place, wanted, recorded });
     const answer = await provider.client.describe(request, callOptions(parts, state));
-    if (answer.instance === undefined) throw unreadable("Describe answered without an instance");
-    tookDescribed(parts, state, place, answer.instance);
+    tookDescribed(parts, state, place, namedInstance("Describe", answer.instance));
   } catch (error) {
     const realm = absentRealm(error);
     if (realm !== undefined) state.facts = { ...state.facts, described: { realm } };
@@ -172,8 +171,7 @@ export async function observePlacement(
       recorded: recordedOf(parts, state.object.key, placement),
     });
     const answer = await provider.client.describe(request, callOptions(parts, state));
-    if (answer.instance === undefined) throw unreadable("Describe answered without an instance");
-    const { instance } = answer;
+    const instance = namedInstance("Describe", answer.instance);
     if (instance.realm !== placement.realm) throw wrongRealm(placement, instance.realm);
     const owner = foreignOwner(parts, instance);
     if (owner === undefined) return settle(state, placement, observeInstance(instance));
@@ -191,8 +189,7 @@ function tookEnsured(
   placement: Placement,
   answer: EnsureResponse,
 ): void {
-  if (answer.instance === undefined) throw unreadable("Ensure answered without an instance");
-  const instance = observeInstance(answer.instance);
+  const instance = observeInstance(namedInstance("Ensure", answer.instance));
   if (instance.realm !== placement.realm) throw wrongRealm(placement, instance.realm);
   parts.memories.rememberAnsweredId(state.object.key, placement.realm, instance.providerID);
   settle(state, placement, instance);
@@ -272,6 +269,14 @@ export function wrongRealm(placement: Placement, realm: string): ProviderError {
     `the adapter answers for "${realm}", the record says "${placement.realm}": the account behind ${placement.endpoint} has changed; give the class its old account back`,
     { outcome: "UNKNOWN" },
   );
+}
+
+/** What has no name, or no realm that the name holds in, could never be found again. */
+function namedInstance(rpc: string, instance: Instance | undefined): Instance {
+  if (instance === undefined) throw unreadable(`${rpc} answered without an instance`);
+  const missing = instance.realm === "" ? "realm" : instance.providerId === "" ? "provider_id" : "";
+  if (missing === "") return instance;
+  throw unreadable(`${rpc} answered with an instance without ${missing}`);
 }
 
 function unreadable(message: string): ProviderError {
