@@ -74,7 +74,7 @@ class World implements ClassObjects {
   }
 }
 
-function reconciler(world: World): ClassReconciler {
+function reconciler(world: World, clock = new FakeClock()): ClassReconciler {
   // The door: a class is never called through, only asked who its adapter is.
   const client = {} as ProviderClient;
   const provider: ConnectedProvider = {
@@ -94,7 +94,7 @@ function reconciler(world: World): ClassReconciler {
         return provider;
       },
     },
-    clock: new FakeClock(),
+    clock,
     probeMs: 15_000,
   });
 }
@@ -115,17 +115,33 @@ test("an unused class that lives keeps its finalizer: taking it off and on would
 });
 
 test("a deleted class waits for its users and names them, then goes", async () => {
-  const world = new World({ finalizers: [finalizer], deletionTimestamp: "now" });
+  const world = new World({ finalizers: [finalizer], deletionTimestamp: "then" });
+  const clock = new FakeClock();
+  const kept = reconciler(world, clock);
   world.use(7);
-  assert.equal(await reconciler(world).reconcile("tts"), 15_000);
+  await kept.reconcile("tts");
   assert.match(world.condition("InUse"), /^True DeletionWaits: .*media\/user-0.* and 2 more/);
+  await clock.advance(5_000);
+  assert.equal(await kept.reconcile("tts"), 15_000);
   world.use(0);
-  assert.equal(await reconciler(world).reconcile("tts"), undefined);
+  assert.equal(await kept.reconcile("tts"), undefined);
+  assert.equal(world.raw, undefined);
+});
+
+test("an instance may still be recorded with a class that was deleted just now: it stays a while", async () => {
+  const clock = new FakeClock();
+  const world = new World({ finalizers: [finalizer], deletionTimestamp: "then" });
+  const kept = reconciler(world, clock);
+  const afterMs = await kept.reconcile("tts");
+  assert.deepEqual(world.finalizers(), [finalizer]);
+  assert.ok(afterMs !== undefined && afterMs > 0 && afterMs <= 5_000);
+  await clock.advance(afterMs);
+  assert.equal(await kept.reconcile("tts"), undefined);
   assert.equal(world.raw, undefined);
 });
 
 test("a deleted class that others still hold takes no new finalizer of ours", async () => {
-  const world = new World({ finalizers: ["other"], deletionTimestamp: "now" });
+  const world = new World({ finalizers: ["other"], deletionTimestamp: "then" });
   world.use(1);
   await reconciler(world).reconcile("tts");
   assert.deepEqual(world.finalizers(), ["other"]);

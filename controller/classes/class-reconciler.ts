@@ -4,7 +4,7 @@
  */
 import { ProviderError } from "../../services/contract/provider-error.ts";
 import type { Clock } from "../../services/process/clock.ts";
-import { objectAt, stringsAt } from "../resource/json-door.ts";
+import { objectAt, stringAt, stringsAt } from "../resource/json-door.ts";
 import type { JsonObject } from "../resource/json-door.ts";
 import { classInUseFinalizer } from "../resource/names.ts";
 import type { Providers } from "../providers/providers.ts";
@@ -34,8 +34,16 @@ export interface ClassReconcilerParts {
   readonly probeMs: number;
 }
 
+/**
+ * A pass that has found the class protected may record an instance with it a moment after the class
+ * was deleted: so long the finalizer stays, whoever is seen to use it.
+ */
+const graceMs = 5_000;
+
 export class ClassReconciler {
   readonly #parts: ClassReconcilerParts;
+  /** Monotonic ms, by class; as many as there are deleted classes. */
+  readonly #deletionSeenMs = new Map<string, number>();
 
   constructor(parts: ClassReconcilerParts) {
     this.#parts = parts;
@@ -46,7 +54,10 @@ export class ClassReconciler {
     const { objects, clock, probeMs } = this.#parts;
     if (!objects.hasSeenOwnWrite(name)) return undefined;
     const cached = objects.cached(name);
-    if (cached === undefined) return undefined;
+    if (cached === undefined) {
+      this.#deletionSeenMs.delete(name);
+      return undefined;
+    }
     const use = classUses(objects.users()).get(name) ?? noUse;
     const raw = await this.#keepFinalizer(cached, use.count > 0);
     if (raw === undefined) return undefined;
@@ -66,7 +77,7 @@ export class ClassReconciler {
       status,
     );
     await objects.patchStatus(raw, { ...raw, status: next });
-    return probeMs;
+    return Math.min(probeMs, this.#graceLeftMs(raw) || probeMs);
   }
 
   /** On while used; off only when the class is deleted and nobody uses it any more. */
@@ -79,12 +90,29 @@ export class ClassReconciler {
     const next =
       isUsed && !has && !isDeleting
         ? [...finalizers, classInUseFinalizer]
-        : !isUsed && has && isDeleting
+        : !isUsed && has && isDeleting && this.#graceLeftMs(raw) === 0
           ? finalizers.filter((finalizer) => finalizer !== classInUseFinalizer)
           : finalizers;
     if (next === finalizers) return raw;
     const after = { ...raw, metadata: { ...metadata, finalizers: next } };
     return this.#parts.objects.patch(raw, after);
+  }
+
+  /**
+   * 0: the class lives, or its deletion was seen long enough ago, by our own clock: the server's may
+   * be another.
+   */
+  #graceLeftMs(raw: JsonObject): number {
+    const metadata = objectAt(raw, "metadata");
+    const name = stringAt(metadata, "name") ?? "";
+    if (metadata["deletionTimestamp"] === undefined) {
+      this.#deletionSeenMs.delete(name);
+      return 0;
+    }
+    const nowMs = this.#parts.clock.monotonicMs();
+    const seenMs = this.#deletionSeenMs.get(name) ?? nowMs;
+    this.#deletionSeenMs.set(name, seenMs);
+    return Math.max(seenMs + graceMs - nowMs, 0);
   }
 
   async #ask(parsed: ProviderClass): Promise<AdapterAnswer> {
