@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { emulatorApiKey } from "../../adapters/elevenlabs/emulator.ts";
+import { expectDone } from "../../deploy/crd/cluster-fixture.ts";
 import { eventually } from "../../deploy/dev-cluster/eventually.ts";
 import { elevenLabsEndpoint, otherUserId } from "../support/elevenlabs.ts";
 import { httpGet, metricValue } from "../support/http-get.ts";
@@ -26,7 +27,7 @@ let edits = 0;
 
 before(async () => {
   stack = await startStack({
-    withElevenLabs: { adapterFlags: ["--read-timeout", "1s", "--circuit-open", "1s"] },
+    withElevenLabs: { adapterFlags: ["--read-timeout", "1s", "--circuit-open", "2s"] },
     controllerFlags: ["--back-off-min", "100ms", "--back-off-max", "1s", "--reprobe", "1s"],
   });
   await stack.applyElevenLabsClass("elevenlabs-other", { account: "other" });
@@ -124,7 +125,7 @@ test("an account whose calls are never answered does not slow the other", async 
 });
 
 test("an account that has used up its calls a second does not take the other's", async () => {
-  await stack.elevenLabs.writeAccounts(0.1);
+  await stack.elevenLabs.writeAccounts(0.3);
   await eventually(async () => {
     await forcePass(stack.cluster, "ours");
     const limited = condition(await readDhp(stack.cluster, "ours"), "RateLimited");
@@ -133,7 +134,10 @@ test("an account that has used up its calls a second does not take the other's",
   await othersWork();
   assert.equal(condition(await readDhp(stack.cluster, "theirs"), "RateLimited").status, "False");
   await stack.elevenLabs.writeAccounts();
-  await untilReady(stack.cluster, "ours");
+  await eventually(async () => {
+    const limited = condition(await readDhp(stack.cluster, "ours"), "RateLimited");
+    assert.equal(limited.status, "False", limited.message);
+  });
 });
 
 test("behind an account that has become another one, no absence is believed and nothing deleted", async () => {
@@ -152,7 +156,10 @@ test("behind an account that has become another one, no absence is believed and 
   assert.deepEqual(await stack.elevenLabs.agentsOf("ours"), []);
 });
 
-test("after all of this the other account's agent is the one that it was", async () => {
+test("after all of this the other account's agent is the one that it was, and was never in trouble", async () => {
+  const selector = "--field-selector=involvedObject.name=theirs,type=Warning";
+  const warnings = await stack.cluster.kubectl(["get", "events", selector, "-o", "json"]);
+  assert.deepEqual(JSON.parse(expectDone(warnings)).items, []);
   const agents = await stack.elevenLabs.agents();
   const object = await readDhp(stack.cluster, "theirs");
   assert.deepEqual(
