@@ -14,6 +14,7 @@ class Server {
   readonly sent: object[] = [];
   readonly written: string[] = [];
   readonly recorded: string[] = [];
+  readonly ended: string[] = [];
   live: RawObject | ApiError = new ApiError({
     kind: "not-found",
     status: 404,
@@ -34,7 +35,7 @@ class Server {
     },
     ownWrites: {
       record: (key, resourceVersion) => this.recorded.push(`${key} ${resourceVersion}`),
-      recordEnd: () => undefined,
+      recordEnd: (key, lastVersion) => this.ended.push(`${key} ${lastVersion}`),
       hasSeen: () => this.recorded.length === 0,
     },
     onEvent: () => undefined,
@@ -87,6 +88,16 @@ test("the last finalizer off a deleted object leaves no object, and others' leav
   assert.equal(await new Server().objects.patchMetadata(last, { finalizers: [] }), undefined);
   const kept = await new Server().objects.patchMetadata(last, { finalizers: ["example.com/x"] });
   assert.deepEqual(kept?.finalizers, ["example.com/x"]);
+});
+
+test("the end of an object is waited for by the version that the write was bound to", async () => {
+  const metadata = { finalizers: [cleanup], deletionTimestamp: "2026-01-01T00:00:00Z" };
+  const last = objectWith({ metadata });
+  const server = new Server();
+  await server.objects.patchMetadata(last, { finalizers: ["example.com/x"] });
+  assert.deepEqual(server.ended, [], "others' finalizers keep it");
+  await server.objects.patchMetadata(last, { finalizers: [] });
+  assert.deepEqual(server.ended, [`${last.key} ${last.resourceVersion}`]);
 });
 
 test("a write that was sent is counted and waited for, and one that differs in nothing is neither", async () => {
