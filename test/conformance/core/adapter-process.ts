@@ -2,6 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import { startChild } from "../../../deploy/dev-cluster/child-process.ts";
 import type { ChildExit, RunningChild } from "../../../deploy/dev-cluster/child-process.ts";
+import { readDevClusterOptions } from "../../../deploy/dev-cluster/dev-cluster-options.ts";
 import { findFreeTcpPort } from "../../../deploy/dev-cluster/free-port.ts";
 import {
   GetProviderInfoRequestSchema,
@@ -44,7 +45,7 @@ export class AdapterLauncher {
       name: program,
       program,
       args,
-      environment: process.env,
+      environment: readDevClusterOptions().environment,
       readiness: { kind: "probe", probe },
       startTimeoutMs,
     });
