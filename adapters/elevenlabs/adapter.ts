@@ -58,12 +58,15 @@ const info: AdapterInfo = {
     "BULK_HEALTH",
     "USAGE",
     "QUOTA_SETTABLE",
+    "WATCH_HEALTH",
     "VALIDATE_ONLY",
   ],
   stampPlace: "TAG",
   // Neither is documented: the careful assumption.
   visibilityLagMs: 10_000,
   areListsConsistent: false,
+  // A list has names, tags and the archive; settings and limits only the agent itself.
+  listsLackFields: true,
   regions: Object.values(regionOfHost).map(({ region }) => region),
   parameterSchema: {
     $schema: "https://json-schema.org/draft/2020-12/schema",

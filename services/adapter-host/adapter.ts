@@ -34,6 +34,11 @@ export interface AdapterInfo {
   readonly visibilityLagMs: number;
   /** True when the vendor's lists show each committed mutation at once. */
   readonly areListsConsistent: boolean;
+  /**
+   * True when `list` shows less of an instance than `read` does. What it leaves out is then read
+   * one by one, in rotation, while health is watched.
+   */
+  readonly listsLackFields?: boolean;
   /** Regions that spec.region may name; empty: any. */
   readonly regions: readonly string[];
   /** JSON Schema (draft 2020-12) of spec.parameters: an object of strings. */

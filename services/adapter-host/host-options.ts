@@ -65,6 +65,12 @@ const options = {
     default: defaultBreakerOptions.openMs,
     msMax: 600_000,
   }),
+  sweepIntervalMs: duration({
+    help: "How often each place is looked at while a controller watches its health.",
+    default: defaultHostTimes.sweepIntervalMs,
+    msMin: 500,
+    msMax: 300_000,
+  }),
   clockSkewMs: duration({
     help: "Taken off a change's not_after for clocks that differ.",
     default: defaultHostTimes.clockSkewMs,

@@ -18,6 +18,8 @@ import { CallSite } from "./call-site.ts";
 import { describe } from "./describe.ts";
 import { ensure } from "./ensure.ts";
 import { Flights } from "./flights.ts";
+import { HealthDesk } from "./health/health-desk.ts";
+import type { ObserveSweep } from "./health/target-watch.ts";
 import { list } from "./list.ts";
 import type { ListQuestion } from "./list.ts";
 import { ListProofs } from "./list-proofs.ts";
@@ -59,12 +61,16 @@ export interface HostContext {
   readonly options: HostOptions;
   readonly clock: Clock;
   readonly log: Log;
+  /** Told of each sweep that WatchHealth makes. */
+  readonly onSweep?: ObserveSweep;
+  /** 0 to 1, for jitter; Math.random when absent. */
+  readonly random?: () => number;
 }
 
 /** The numbers of `HostOptions` that an operator has no reason to change. */
 export const defaultHostTimes = {
   clockSkewMs: 500,
-  sweepIntervalMs: 5_000,
+  sweepIntervalMs: 3_000,
   busyRetryMs: 1_000,
   aftermathsMax: 10_000,
   pollAfterMs: {
@@ -99,6 +105,9 @@ export function createHost(context: HostContext): AdapterHost {
       list: (request, call) => host.list(request, call),
       delete: (request, call) => host.delete(request, call),
       release: (request, call) => host.release(request, call),
+      ...(context.adapter.info.capabilities.includes("WATCH_HEALTH")
+        ? { watchHealth: (request, call) => host.watchHealth(request, call) }
+        : {}),
     },
     idle: (signal) => host.idle(signal),
   };
@@ -118,6 +127,7 @@ class Host {
   readonly #checks: CheckContext;
   readonly #flights: Flights;
   readonly #proofs: ListProofs<readonly FoundInstance[]>;
+  readonly #health: HealthDesk;
 
   constructor(context: HostContext) {
     const { adapter, accounts, clock, options } = context;
@@ -131,6 +141,18 @@ class Host {
     };
     this.#flights = new Flights(clock, options);
     this.#proofs = new ListProofs({ clock, holdMsMax: listHoldMsMax });
+    this.#health = new HealthDesk({
+      adapter,
+      clock,
+      random: context.random ?? Math.random,
+      log: context.log,
+      sweepIntervalMs: options.sweepIntervalMs,
+      read: async (target, signal, reads) => {
+        const place = await checkTarget(target, this.#checks);
+        return this.#site(place, { signal }, undefined).read(reads);
+      },
+      observe: context.onSweep ?? (() => undefined),
+    });
   }
 
   async ensure(request: Ask<"ensure">, call: CallContext): Answer<"ensure"> {
@@ -175,6 +197,10 @@ class Host {
       const site = this.#site(question, call, question.notAfterMs);
       return this.#change(site, { question, call }, (run) => releaseInstance(run, question));
     });
+  }
+
+  watchHealth(request: Ask<"watchHealth">, call: CallContext): Answer<"watchHealth"> {
+    return this.#health.watch(request, call);
   }
 
   idle(signal: AbortSignal): Promise<void> {
@@ -229,7 +255,11 @@ class Host {
     });
   }
 
-  #site(place: CheckedTarget, call: CallContext, notAfterMs: number | undefined): CallSite {
+  #site(
+    place: CheckedTarget,
+    call: Pick<CallContext, "signal">,
+    notAfterMs: number | undefined,
+  ): CallSite {
     const { adapter, accounts, gateway, clock, options } = this.#context;
     const { clockSkewMs } = options;
     const context = { adapter, accounts, gateway, clock, clockSkewMs };
@@ -281,7 +311,6 @@ function requireConsistent({ info, update, release }: Adapter): void {
     can("UPDATE") === (update !== undefined) ? "" : "UPDATE goes with update()",
     can("RELEASE") === (release !== undefined) ? "" : "RELEASE goes with release()",
     !can("ADOPT") || update !== undefined ? "" : "ADOPT needs update()",
-    !can("WATCH_HEALTH") ? "" : "WATCH_HEALTH is not served by this host",
   ].filter((mistake) => mistake !== "");
   if (mistakes.length > 0) throw new Error(`adapter ${info.name}: ${mistakes.join("; ")}`);
 }

@@ -48,6 +48,12 @@ interface Parts {
   readonly stack: StopStack;
 }
 
+interface HostParts {
+  readonly accounts: Accounts;
+  readonly gateway: VendorGateway;
+  readonly counters: AdapterMetrics;
+}
+
 async function startParts({ adapter, options, log, stack }: Parts): Promise<void> {
   const publicFields = adapter.info.publicCredentialFields ?? [];
   const accountsOptions = { path: options.accounts, clock: systemClock, log, publicFields };
@@ -56,7 +62,7 @@ async function startParts({ adapter, options, log, stack }: Parts): Promise<void
   const counters = adapterMetrics(metrics, { accounts: accounts.names });
   const gateway = openGateway(options, counters);
   stack.defer("vendor connections", () => gateway.close());
-  const host = hostOf({ adapter, options, log, stack }, accounts, gateway);
+  const host = hostOf({ adapter, options, log, stack }, { accounts, gateway, counters });
   let isServing = false;
   const admin = await startAdminServer({
     ...options.adminListen,
@@ -78,8 +84,7 @@ async function startParts({ adapter, options, log, stack }: Parts): Promise<void
 
 function hostOf(
   { adapter, options, log }: Parts,
-  accounts: Accounts,
-  gateway: VendorGateway,
+  { accounts, gateway, counters }: HostParts,
 ): AdapterHost {
   return createHost({
     adapter,
@@ -87,8 +92,10 @@ function hostOf(
     gateway,
     clock: systemClock,
     log,
+    onSweep: (sweep) => counters.sweepEnded(sweep),
     options: {
       ...defaultHostTimes,
+      sweepIntervalMs: options.sweepIntervalMs,
       buildVersion: options.buildVersion,
       clockSkewMs: options.clockSkewMs,
       allowsPlainLoopback: options.allowPlainLoopback,

@@ -17,6 +17,13 @@ export interface AdapterMetrics {
     readonly code: string;
     readonly durationMs: number;
   }): void;
+  /** One look at all instances of a place, for WatchHealth; `result`: an error's reason, or OK. */
+  sweepEnded(sweep: {
+    readonly account: string;
+    readonly result: string;
+    readonly durationMs: number;
+    readonly instances: number;
+  }): void;
   readonly vendor: {
     /** `result`: an error's reason, or OK. */
     requestEnded(request: {
@@ -44,7 +51,39 @@ const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 
 /** Registers everything at zero. Call once a registry. */
 export function adapterMetrics(metrics: Metrics, options: AdapterMetricsOptions): AdapterMetrics {
-  return { onCall: rpcMetrics(metrics), vendor: vendorMetrics(metrics, options) };
+  return {
+    onCall: rpcMetrics(metrics),
+    sweepEnded: sweepMetrics(metrics, options),
+    vendor: vendorMetrics(metrics, options),
+  };
+}
+
+function sweepMetrics(
+  metrics: Metrics,
+  { accounts }: AdapterMetricsOptions,
+): AdapterMetrics["sweepEnded"] {
+  const total = metrics.counter({
+    name: "dhp_adapter_sweeps_total",
+    help: "Looks at all instances of a place for WatchHealth; code is OK or an error's reason.",
+    labels: { account: accounts, code: ["OK", "INTERNAL", ...reasons] },
+  });
+  const seconds = metrics.histogram({
+    name: "dhp_adapter_sweep_seconds",
+    help: "Length of one look at all instances of a place.",
+    labels: { account: accounts },
+    buckets: secondsBuckets,
+  });
+  const instances = metrics.gauge({
+    name: "dhp_adapter_sweep_instances",
+    help: "Stamped instances that the last look at a place of the account knew.",
+    labels: { account: accounts },
+  });
+  for (const account of accounts) instances.set({ account }, 0);
+  return ({ account, result, durationMs, instances: count }) => {
+    total.add({ account, code: result });
+    seconds.observe({ account }, durationMs / 1_000);
+    instances.set({ account }, count);
+  };
 }
 
 function rpcMetrics(metrics: Metrics): AdapterMetrics["onCall"] {

@@ -2,6 +2,13 @@
 import { ProviderError } from "../contract/provider-error.ts";
 import type { Clock } from "../process/clock.ts";
 
+const ownBudgetQuota = "calls per second of the adapter's account";
+
+/** True for a THROTTLED that comes from here: the vendor was not asked. */
+export function isOwnBudget(error: ProviderError): boolean {
+  return error.reason === "THROTTLED" && error.facts.quota === ownBudgetQuota;
+}
+
 export interface CallBudgetOptions {
   readonly callsPerSecond: number;
   /** Longer waits are refused with THROTTLED instead, so that no queue forms here. */
@@ -33,7 +40,7 @@ export class CallBudget {
     if (waitMs > this.#waitMsMax) {
       throw new ProviderError("THROTTLED", "the account's own call budget is used up", {
         outcome: "NOT_APPLIED",
-        quota: "calls per second of the adapter's account",
+        quota: ownBudgetQuota,
         retryAfterMs: Math.ceil(waitMs),
       });
     }

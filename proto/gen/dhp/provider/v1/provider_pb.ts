@@ -795,7 +795,7 @@ export type TargetKnowledge = Message<"dhp.provider.v1.TargetKnowledge"> & {
   realm: string;
 
   /**
-   * When the last complete sweep ended; absent: never.
+   * When the last complete sweep began: what is known is at least that new. Absent: never.
    *
    * @generated from field: google.protobuf.Timestamp observed_at = 3;
    */
