@@ -23,7 +23,9 @@ function missingOf(need: Need, bench: Bench): string | undefined {
         ? `the parameters file has no ${need.name}`
         : undefined;
     case "own-process":
-      return bench.hasLauncher ? undefined : "the parameters file has no start";
+      return bench.hasLauncher
+        ? undefined
+        : "the suite did not start the adapter itself: needs start in the parameters file and no --address";
     case "trait":
       return need.isSo(bench) ? undefined : `needs ${need.what}`;
     default:
