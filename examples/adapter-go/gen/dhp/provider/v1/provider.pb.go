@@ -1642,7 +1642,7 @@ type TargetKnowledge struct {
 	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
 	// The account and region it leads to; empty while never reached.
 	Realm string `protobuf:"bytes,2,opt,name=realm,proto3" json:"realm,omitempty"`
-	// When the last complete sweep ended; absent: never.
+	// When the last complete sweep began: what is known is at least that new. Absent: never.
 	ObservedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=observed_at,json=observedAt,proto3" json:"observed_at,omitempty"`
 	// Why it is old, in plain words without secrets; empty when fresh.
 	Message       string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
