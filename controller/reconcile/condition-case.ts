@@ -9,6 +9,11 @@ import type { Place } from "../resource/placement.ts";
 import type { ConditionInput, Outcome } from "./conditions.ts";
 import { failureOf } from "./failure.ts";
 import type { Failure } from "./failure.ts";
+import { withHealth } from "./health-overlay.ts";
+import { unwatched } from "./health-view.ts";
+import type { HealthView } from "./health-view.ts";
+import { ensuredAs } from "./outcome-fixture.ts";
+import type { ObservedInstance } from "./observed-instance.ts";
 
 export const nowMs = Date.UTC(2026, 0, 1, 12);
 export const earlier = "2026-01-01T11:00:00Z";
@@ -24,10 +29,12 @@ export interface Case {
   readonly isDeleting?: boolean;
   readonly hasNoPlace?: boolean;
   readonly provisioningMs?: number;
+  readonly health?: HealthView;
+  readonly scaleOutAtPercent?: number;
 }
 
 export function inputOf(given: Case): ConditionInput {
-  const { outcome, generation = 1, before = [], placements = [] } = given;
+  const { generation = 1, before = [], placements = [], health, scaleOutAtPercent } = given;
   const object = objectWith({
     metadata: {
       generation,
@@ -43,7 +50,9 @@ export function inputOf(given: Case): ConditionInput {
   return {
     object,
     record: object.record,
-    outcome,
+    outcome: withHealth(given.outcome, health ?? unwatched),
+    ...(health === undefined ? {} : { health }),
+    ...(scaleOutAtPercent === undefined ? {} : { scaleOutAtPercent }),
     place: given.hasNoPlace === true ? undefined : place,
     removalWaits: new Map(),
     provisioningMs: given.provisioningMs ?? 600_000,
@@ -84,6 +93,16 @@ export function failureBy(reason: Reason, facts: ProviderErrorFacts = {}): Failu
   return failureOf(new ProviderError(reason, "no", facts), "ask", nowMs);
 }
 export const failed = (reason: Reason): Outcome => ({ kind: "failed", failure: failureBy(reason) });
+/** The health stream shows the instance of `ensuredAs`, changed as asked, later than any pass. */
+export function seenAs(change: Partial<ObservedInstance> = {}): HealthView {
+  return { kind: "seen", instance: ensuredAs("READY", change).instance, readAtMs: nowMs };
+}
+export const stale: HealthView = { kind: "stale", reason: "HealthStale", message: "old" };
+export const unreachable: HealthView = {
+  kind: "stale",
+  reason: "AdapterUnreachable",
+  message: "no answer",
+};
 export const atA = placementJson(endpointA, "realm-1");
 export const atB = placementJson(endpointB, "realm-2");
 export const retiringB = { ...atB, state: "Retiring" };

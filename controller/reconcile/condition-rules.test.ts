@@ -32,6 +32,7 @@ test("every condition is there from the first pass on", () => {
     "RateLimited",
     "BillingOverdue",
     "QuotaExceeded",
+    "ScaleOutAdvised",
     "Drifted",
     "ReplaceRequired",
     "CleanupPending",

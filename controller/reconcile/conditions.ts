@@ -9,12 +9,21 @@ import type { Place, Placement } from "../resource/placement.ts";
 import { identity } from "./decide.ts";
 import { readyOf } from "./ready.ts";
 import type { Failure } from "./failure.ts";
+import { seenIn } from "./health-overlay.ts";
+import type { HealthView } from "./health-view.ts";
 import type { RemovalWaits } from "./memory.ts";
 import type { ObservedInstance } from "./observed-instance.ts";
+import { quotaVerdict, scaleOutVerdict } from "./usage.ts";
 
 /** What one pass came to. */
 export type Outcome =
-  | { readonly kind: "ensured"; readonly instance: ObservedInstance; readonly endpoint: string }
+  | {
+      readonly kind: "ensured";
+      readonly instance: ObservedInstance;
+      readonly endpoint: string;
+      /** The health stream knows better from then on, in the adapter's time; epoch ms. */
+      readonly trustHealthAfterMs?: number;
+    }
   | { readonly kind: "failed"; readonly failure: Failure }
   | { readonly kind: "in-doubt"; readonly untilMs: number; readonly endpoint: string }
   | {
@@ -24,7 +33,11 @@ export type Outcome =
     }
   | { readonly kind: "refused"; readonly message: string }
   | { readonly kind: "owned-by-another"; readonly owner: string; readonly endpoint: string }
-  | { readonly kind: "suspended" }
+  | {
+      readonly kind: "suspended";
+      /** As the health stream shows the instance that stays as it is. */
+      readonly seen?: ObservedInstance;
+    }
   | { readonly kind: "retiring" }
   | { readonly kind: "protected" }
   | {
@@ -45,6 +58,10 @@ export interface ConditionInput {
   readonly place: Place | undefined;
   /** Why former placements are not removed yet. */
   readonly removalWaits: RemovalWaits;
+  /** What the health stream says; absent: nobody watches. `outcome` holds what it has seen. */
+  readonly health?: HealthView;
+  /** Of the class; absent: no advice. */
+  readonly scaleOutAtPercent?: number;
   /** Provisioning longer than this is Stalled. */
   readonly provisioningMs: number;
   readonly nowMs: number;
@@ -72,6 +89,7 @@ export function conditionsOf(input: ConditionInput): readonly Condition[] {
     ["RateLimited", rateLimited(input)],
     ["BillingOverdue", billingOverdue(input)],
     ["QuotaExceeded", quotaExceeded(input)],
+    ["ScaleOutAdvised", scaleOutAdvised(input)],
     ["Drifted", drifted(input)],
     ["ReplaceRequired", replaceRequired(input)],
     ["CleanupPending", cleanupPending(input)],
@@ -146,8 +164,9 @@ function rateLimited({ outcome, object }: ConditionInput): Verdict | undefined {
       failure.retryAtMs === undefined ? "" : "; no attempt before status.rateLimitedUntil";
     return { status: "True", reason: "Throttled", message: `${failure.message}${hint}` };
   }
-  if (outcome.kind === "ensured" && outcome.instance.isRateLimited) {
-    const message = outcome.instance.message || "the vendor limits calls";
+  const seen = seenIn(outcome);
+  if (seen?.isRateLimited === true) {
+    const message = seen.message || "the vendor limits calls";
     return { status: "True", reason: "Throttled", message };
   }
   return quiet(object, "RateLimited", outcome, {
@@ -162,8 +181,9 @@ function billingOverdue({ outcome, object }: ConditionInput): Verdict | undefine
   if (failure?.condition === "BillingOverdue") {
     return { status: "True", reason: "Stopped", message: failure.message };
   }
-  if (outcome.kind === "ensured") {
-    const { billing, message } = outcome.instance;
+  const seen = seenIn(outcome);
+  if (seen !== undefined) {
+    const { billing, message } = seen;
     const words = message || "settle the vendor's invoice, or the vendor may stop serving";
     if (billing === "OVERDUE") return { status: "True", reason: "Overdue", message: words };
     if (billing === "EXHAUSTED") return { status: "True", reason: "Exhausted", message: words };
@@ -184,11 +204,35 @@ function quotaExceeded({ outcome, object }: ConditionInput): Verdict | undefined
         : `; filled again at ${new Date(failure.resetsAtMs).toISOString()}`;
     return { status: "True", reason: "Exhausted", message: `${failure.message}${until}` };
   }
+  const seen = seenIn(outcome);
+  const verdict = seen === undefined ? undefined : quotaVerdict(seen.usage, object.spec.quota);
+  if (verdict !== undefined) return verdict;
   return quiet(object, "QuotaExceeded", outcome, {
     status: "False",
     reason: "WithinQuota",
     message: "no quota is known to be used up",
   });
+}
+
+function scaleOutAdvised({
+  outcome,
+  object,
+  scaleOutAtPercent,
+}: ConditionInput): Verdict | undefined {
+  const usage = seenIn(outcome)?.usage ?? {};
+  const verdict = scaleOutVerdict(usage, object.spec.quota, scaleOutAtPercent);
+  return quiet(object, "ScaleOutAdvised", outcome, verdict);
+}
+
+/** A condition that only a pass of its own may set back: it compares with the spec. */
+function afterPass(
+  object: DigitalHumanProvider,
+  type: string,
+  outcome: Outcome,
+  verdict: Verdict,
+): Verdict | undefined {
+  const isKnown = outcome.kind === "ensured" || conditionOf(object.status, type) === undefined;
+  return isKnown ? verdict : undefined;
 }
 
 /** A condition that only an answer of the vendor, or a first sight, may set back. */
@@ -198,7 +242,7 @@ function quiet(
   outcome: Outcome,
   verdict: Verdict,
 ): Verdict | undefined {
-  const isKnown = outcome.kind === "ensured" || conditionOf(object.status, type) === undefined;
+  const isKnown = seenIn(outcome) !== undefined || conditionOf(object.status, type) === undefined;
   return isKnown ? verdict : undefined;
 }
 
@@ -212,7 +256,7 @@ function drifted({ outcome, object }: ConditionInput): Verdict | undefined {
       policy === "Observe" ? "; spec.driftPolicy Observe leaves it" : "; correction is under way";
     return { status: "True", reason: policy, message: `${fields}${advice}` };
   }
-  return quiet(object, "Drifted", outcome, {
+  return afterPass(object, "Drifted", outcome, {
     status: "False",
     reason: "AsSpecified",
     message: "the vendor shows what spec asks for",
@@ -230,7 +274,7 @@ function replaceRequired({ outcome, object }: ConditionInput): Verdict | undefin
       "; set the field back, or delete the object and apply it again to have it replaced";
     return { status: "True", reason: "ImmutableField", message: `${failure.message}${advice}` };
   }
-  return quiet(object, "ReplaceRequired", outcome, {
+  return afterPass(object, "ReplaceRequired", outcome, {
     status: "False",
     reason: "NotRequired",
     message: "no field needs a replacement",

@@ -2,7 +2,12 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { Availability, Billing, State } from "../../proto/gen/dhp/provider/v1/instance_pb.ts";
-import type { Drift, Instance, Usage } from "../../proto/gen/dhp/provider/v1/instance_pb.ts";
+import type {
+  Drift,
+  Instance,
+  InstanceSpec,
+  Usage,
+} from "../../proto/gen/dhp/provider/v1/instance_pb.ts";
 
 export interface ObservedInstance {
   readonly providerID: string;
@@ -16,6 +21,20 @@ export interface ObservedInstance {
   readonly action?: { readonly text: string; readonly url: string };
   readonly drift: readonly DriftedField[];
   readonly usage: ObservedUsage;
+  /** As the vendor shows it; absent members are not shown. */
+  readonly observedSpec?: ObservedSpec;
+  /** When the vendor was read, adapter's time, epoch ms. */
+  readonly observedAtMs?: number;
+}
+
+export interface ObservedSpec {
+  readonly displayName?: string;
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly quota: {
+    readonly maxConcurrency?: number;
+    readonly dailyCalls?: number;
+    readonly monthlyCredits?: number;
+  };
 }
 
 export interface DriftedField {
@@ -35,6 +54,7 @@ export interface ObservedUsage {
 export function observeInstance(instance: Instance): ObservedInstance {
   const { health, action } = instance;
   const untilMs = timeMs(health?.rateLimited?.until);
+  const observedAtMs = timeMs(health?.observedAt);
   return {
     providerID: instance.providerId,
     realm: instance.realm,
@@ -47,6 +67,20 @@ export function observeInstance(instance: Instance): ObservedInstance {
     ...(action === undefined ? {} : { action: { text: action.text, url: action.url } }),
     drift: instance.drift.map(driftedField),
     usage: instance.usage === undefined ? {} : observeUsage(instance.usage),
+    ...(instance.observed === undefined ? {} : { observedSpec: observeSpec(instance.observed) }),
+    ...(observedAtMs === undefined ? {} : { observedAtMs }),
+  };
+}
+
+function observeSpec({ displayName, parameters, quota }: InstanceSpec): ObservedSpec {
+  const whole = (name: "maxConcurrency" | "dailyCalls" | "monthlyCredits"): object => {
+    const value = quota?.[name];
+    return value === undefined ? {} : { [name]: Number(value) };
+  };
+  return {
+    ...(displayName === undefined ? {} : { displayName }),
+    parameters: { ...parameters },
+    quota: { ...whole("maxConcurrency"), ...whole("dailyCalls"), ...whole("monthlyCredits") },
   };
 }
 

@@ -12,10 +12,10 @@ export interface ReadyVerdicts {
 }
 
 export function readyOf(input: ConditionInput): ReadyVerdicts {
-  const { outcome, object } = input;
+  const { outcome } = input;
   switch (outcome.kind) {
     case "ensured":
-      return ensured(outcome.instance, outcome.endpoint, object.spec.driftPolicy);
+      return ensured(input, outcome);
     case "failed":
       return failed(input, outcome.failure);
     case "in-doubt":
@@ -49,11 +49,14 @@ export function readyOf(input: ConditionInput): ReadyVerdicts {
 }
 
 function ensured(
-  instance: ObservedInstance,
-  endpoint: string,
-  driftPolicy: "Correct" | "Observe",
+  { health, object }: ConditionInput,
+  { instance, endpoint }: ConditionInput["outcome"] & { readonly kind: "ensured" },
 ): ReadyVerdicts {
-  const available = availableOf(instance);
+  const { driftPolicy } = object.spec;
+  const isOld = health?.kind === "stale" && instance.state === "READY";
+  const available = isOld
+    ? verdict("Unknown", health.reason, health.message)
+    : availableOf(instance);
   switch (instance.state) {
     case "READY":
       return { ready: readyWhenProvisioned(instance, available, driftPolicy), available };
@@ -92,12 +95,18 @@ function readyWhenProvisioned(
     return verdict("False", "BillingStopped", available.message);
   }
   if (available.status === "False") return verdict("False", "Unavailable", available.message);
-  if (available.status === "Unknown") return verdict("Unknown", "HealthStale", available.message);
+  if (available.status === "Unknown") return notKnown(available);
   if (instance.drift.length > 0 && driftPolicy === "Correct") {
     const fields = instance.drift.map(({ field }) => field).join(", ");
     return verdict("False", "Provisioning", `being corrected at the vendor: ${fields}`);
   }
   return verdict("True", "ProviderReady", `instance ${instance.providerID} works`);
+}
+
+/** Ready where Available is Unknown. */
+function notKnown({ reason, message }: Verdict): Verdict {
+  const why = reason === "AdapterUnreachable" ? reason : "HealthStale";
+  return verdict("Unknown", why, message);
 }
 
 function availableOf(instance: ObservedInstance): Verdict {
@@ -123,13 +132,17 @@ function availableOf(instance: ObservedInstance): Verdict {
  * A failed pass. A Ready that was earned by this very generation survives what says nothing about
  * the instance; a refused change leaves the old truth, and the old generation beside it.
  */
-function failed({ object }: ConditionInput, failure: Failure): ReadyVerdicts {
+function failed({ object, health }: ConditionInput, failure: Failure): ReadyVerdicts {
   const { readyReason: reason, readyEffect: effect, message } = failure;
   const ready = conditionOf(object.status, "Ready");
-  const available = availableAfter(failure, conditionOf(object.status, "Available"));
+  const watched = effect === "keep" ? watchedAvailable(health) : undefined;
+  const available = watched ?? availableAfter(failure, conditionOf(object.status, "Available"));
   const isOfThisGeneration = ready?.observedGeneration === object.generation;
+  const isKept = effect === "keep" && (isOfThisGeneration || leavesOldTruth(failure));
+  if (ready !== undefined && isKept && watched !== undefined && wasEarned(ready)) {
+    return { ready: readyBeside(ready, watched), available };
+  }
   if (ready !== undefined && ready.status !== "False" && effect !== "refused") {
-    const isKept = effect === "keep" && (isOfThisGeneration || leavesOldTruth(failure));
     if (isKept) return { ready: kept(ready), available };
     if (effect === "unknown" && isOfThisGeneration) {
       return { ready: verdict("Unknown", reason, message), available };
@@ -156,17 +169,60 @@ function kept({ status, reason, message, observedGeneration }: Condition): Verdi
   return { status, reason, message, observedGeneration };
 }
 
-function suspended({ object }: ConditionInput): ReadyVerdicts {
+/** Available as the health stream has it; undefined: it says nothing. */
+function watchedAvailable(health: ConditionInput["health"]): Verdict | undefined {
+  if (health?.kind === "seen") return availableOf(health.instance);
+  if (health?.kind === "stale") return verdict("Unknown", health.reason, health.message);
+  return undefined;
+}
+
+/** Reasons under which an instance is provisioned, whether or not it works just now. */
+const earnedReasons: readonly string[] = [
+  "ProviderReady",
+  "Suspended",
+  "Unavailable",
+  "HealthStale",
+  "AdapterUnreachable",
+];
+
+/** True for a Ready that was True once and lost it to bad health alone. */
+function wasEarned({ status, reason }: Condition): boolean {
+  return status === "True" || earnedReasons.includes(reason);
+}
+
+/** Ready of an instance that is provisioned as it was, for the generation it was earned by. */
+function readyBeside(before: Condition, available: Verdict): Verdict {
+  const { observedGeneration } = before;
+  if (available.status === "False") {
+    return { ...verdict("False", "Unavailable", available.message), observedGeneration };
+  }
+  if (available.status === "Unknown") return { ...notKnown(available), observedGeneration };
+  if (before.status === "True") return kept(before);
+  return { ...verdict("True", "ProviderReady", "the instance works again"), observedGeneration };
+}
+
+function suspended({ object, health }: ConditionInput): ReadyVerdicts {
   const before = conditionOf(object.status, "Ready");
   const available = conditionOf(object.status, "Available");
+  const watched = watchedAvailable(health);
+  if (before !== undefined && watched !== undefined && wasEarned(before)) {
+    const ready = readyBeside(before, watched);
+    return {
+      ready: ready.status === "True" ? { ...ready, ...servesSuspended } : ready,
+      available: watched,
+    };
+  }
   if (before?.status === "True" && available !== undefined) {
-    const message =
-      "the instance serves as last asked for; spec.suspend holds every change until it is false";
-    const ready = { ...kept(before), reason: "Suspended", message };
-    return { ready, available: kept(available) };
+    return { ready: { ...kept(before), ...servesSuspended }, available: kept(available) };
   }
   return no("Suspended", "spec.suspend is true: nothing is created or changed until it is false");
 }
+
+const servesSuspended = {
+  reason: "Suspended",
+  message:
+    "the instance serves as last asked for; spec.suspend holds every change until it is false",
+} as const;
 
 function removing(outcome: {
   readonly failure?: Failure;

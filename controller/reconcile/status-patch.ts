@@ -6,12 +6,15 @@ import { isSamePlace, placementToJson } from "../resource/placement.ts";
 import type { Placement } from "../resource/placement.ts";
 import { conditionsOf, observedGenerationOf } from "./conditions.ts";
 import type { ConditionInput } from "./conditions.ts";
+import { seenIn } from "./health-overlay.ts";
+import { roundedUsage } from "./usage.ts";
 
 /** `undefined` fields are taken away. */
 export function nextStatus(input: ConditionInput, choice: ClassChoice): JsonObject {
   const { object, record, outcome } = input;
   const until = rateLimitedUntil(input);
-  const usage = outcome.kind === "ensured" ? outcome.instance.usage : object.rawStatus["usage"];
+  const seen = seenIn(outcome);
+  const usage = seen === undefined ? object.rawStatus["usage"] : roundedUsage(seen.usage);
   return withoutEmpty({
     ...object.rawStatus,
     observedGeneration: observedGenerationOf(input),
@@ -48,8 +51,9 @@ function currentProviderID(record: readonly Placement[], choice: ClassChoice): s
 }
 
 function rateLimitedUntil({ outcome, object, nowMs }: ConditionInput): string | undefined {
-  if (outcome.kind === "ensured") {
-    const untilMs = outcome.instance.rateLimitedUntilMs;
+  const seen = seenIn(outcome);
+  if (seen !== undefined) {
+    const untilMs = seen.rateLimitedUntilMs;
     return untilMs === undefined || untilMs <= nowMs ? undefined : wholeSecond(untilMs);
   }
   const failure = "failure" in outcome ? outcome.failure : undefined;

@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { looksEdited } from "./health-overlay.ts";
+import type { ObservedInstance, ObservedSpec } from "./observed-instance.ts";
+import { ensuredAs } from "./outcome-fixture.ts";
+
+const spec: ObservedSpec = {
+  displayName: "a",
+  parameters: { voice: "v", speed: "1" },
+  quota: { dailyCalls: 5 },
+};
+const shown = (change?: Partial<ObservedSpec>): ObservedInstance => {
+  const own = change === undefined ? {} : { observedSpec: { ...spec, ...change } };
+  return ensuredAs("READY", own).instance;
+};
+
+test("an instance looks edited when a field that both looks show differs", () => {
+  const rows: readonly (readonly [string, boolean, Partial<ObservedSpec>])[] = [
+    ["the same", false, {}],
+    ["another name", true, { displayName: "b" }],
+    ["another value", true, { parameters: { voice: "w", speed: "1" } }],
+    ["another quota", true, { quota: { dailyCalls: 6 } }],
+    ["a list that carries less", false, { parameters: {}, quota: {} }],
+    [
+      "a field that the first look lacked",
+      false,
+      { parameters: { ...spec.parameters, more: "1" } },
+    ],
+  ];
+  for (const [name, isEdited, change] of rows) {
+    assert.equal(looksEdited(shown({}), shown(change)), isEdited, name);
+  }
+});
+
+test("a look that shows no spec proves no edit", () => {
+  assert.equal(looksEdited(shown(), shown({})), false);
+  assert.equal(looksEdited(shown({}), shown()), false);
+});

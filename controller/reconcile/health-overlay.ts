@@ -1,0 +1,56 @@
+/** What the health stream knows, laid over what the last pass came to. Pure. */
+import type { Outcome } from "./conditions.ts";
+import type { HealthView } from "./health-view.ts";
+import type { ObservedInstance } from "./observed-instance.ts";
+
+/**
+ * The outcome with the instance as the stream shows it, where that is the newer look. What only a pass
+ * can know stays: drift is a comparison with the spec.
+ */
+export function withHealth(outcome: Outcome, health: HealthView): Outcome {
+  if (health.kind !== "seen") return outcome;
+  if (outcome.kind === "suspended") return { ...outcome, seen: health.instance };
+  if (outcome.kind !== "ensured" || !isNewer(outcome, health)) return outcome;
+  const { drift, observedSpec } = outcome.instance;
+  const instance = {
+    ...health.instance,
+    drift,
+    ...(observedSpec === undefined ? {} : { observedSpec }),
+  };
+  return { ...outcome, instance };
+}
+
+/** Both times are the adapter's own; lists may lag behind a change that the pass has made. */
+function isNewer(
+  { instance, trustHealthAfterMs = 0 }: Outcome & { readonly kind: "ensured" },
+  health: HealthView & { readonly kind: "seen" },
+): boolean {
+  const isSame =
+    instance.providerID === health.instance.providerID && instance.realm === health.instance.realm;
+  return isSame && health.readAtMs > trustHealthAfterMs;
+}
+
+/** The instance that an outcome speaks of, where one was seen. */
+export function seenIn(outcome: Outcome): ObservedInstance | undefined {
+  if (outcome.kind === "ensured") return outcome.instance;
+  return outcome.kind === "suspended" ? outcome.seen : undefined;
+}
+
+/** True when the stream shows another spec than the pass did: somebody edited it at the vendor. */
+export function looksEdited(known: ObservedInstance, seen: ObservedInstance): boolean {
+  const before = known.observedSpec;
+  const now = seen.observedSpec;
+  if (before === undefined || now === undefined) return false;
+  // A list may carry less than a look at the instance does: only what both show is compared.
+  const differs = (left: string | number | undefined, right: typeof left): boolean =>
+    left !== undefined && right !== undefined && left !== right;
+  return (
+    differs(before.displayName, now.displayName) ||
+    Object.entries(now.parameters).some(([name, value]) =>
+      differs(before.parameters[name], value),
+    ) ||
+    quotaNames.some((name) => differs(before.quota[name], now.quota[name]))
+  );
+}
+
+const quotaNames = ["maxConcurrency", "dailyCalls", "monthlyCredits"] as const;

@@ -1,0 +1,123 @@
+/**
+ * Use of quotas: what stands in status, what is used up, and what nears its end. Pure. Numbers are
+ * rounded down to two digits, so that a counter that runs does not mean a write at each look.
+ */
+import type { QuotaSpec } from "../resource/digital-human-provider.ts";
+import type { Verdict } from "./conditions.ts";
+import type { ObservedUsage } from "./observed-instance.ts";
+
+/** One quota: how much of it is used. */
+interface Use {
+  /** For people: "calls", "concurrent streams", "credits". */
+  readonly what: string;
+  readonly used: number;
+  readonly limit: number;
+  /** RFC 3339; undefined: not known. */
+  readonly until: string | undefined;
+}
+
+/** As it stands in status.usage. */
+export function roundedUsage(usage: ObservedUsage): ObservedUsage {
+  return Object.fromEntries(
+    Object.entries(usage).map(([name, part]) => [name, roundedPart(part ?? {})]),
+  );
+}
+
+/** `undefined`: no use of a quota is known. */
+export function quotaVerdict(usage: ObservedUsage, quota: QuotaSpec): Verdict | undefined {
+  const uses = usesOf(usage, quota);
+  if (uses.length === 0) return undefined;
+  const over = uses.filter(({ used, limit }) => used >= limit);
+  if (over.length === 0) {
+    return { status: "False", reason: "WithinQuota", message: "no quota is used up" };
+  }
+  return { status: "True", reason: "UsedUp", message: over.map(wordsOf).join("; ") };
+}
+
+/** Advice alone: nothing is created that nobody declared. */
+export function scaleOutVerdict(
+  usage: ObservedUsage,
+  quota: QuotaSpec,
+  atPercent: number | undefined,
+): Verdict {
+  if (atPercent === undefined) {
+    const message = "the class sets no spec.scaleOutAtPercent";
+    return { status: "False", reason: "NoThreshold", message };
+  }
+  const near = usesOf(usage, quota).filter(({ used, limit }) => used * 100 >= limit * atPercent);
+  if (near.length === 0) {
+    const message = `no use is at ${atPercent} % of its limit`;
+    return { status: "False", reason: "BelowThreshold", message };
+  }
+  const words = near.map(wordsOf).join("; ");
+  const message = `${words}: at or over ${atPercent} % of the limit. Apply a further DigitalHumanProvider in another account or region and send part of the streams there, or have the limit raised at the vendor; nothing is created by itself`;
+  return { status: "True", reason: "NearLimit", message };
+}
+
+/** The tighter of the vendor's limit and spec's, of each kind. */
+function usesOf(usage: ObservedUsage, quota: QuotaSpec): readonly Use[] {
+  const { calls, concurrency, credits } = usage;
+  const creditLimit = tighter(numberIn(credits, "limit"), quota.monthlyCredits);
+  const vendorCredits = numberIn(credits, "limit");
+  const remaining = numberIn(credits, "remaining");
+  const usedCredits =
+    vendorCredits === undefined || remaining === undefined ? undefined : vendorCredits - remaining;
+  return [
+    ...use("calls", numberIn(calls, "used"), {
+      limit: tighter(numberIn(calls, "limit"), quota.dailyCalls),
+      until: textIn(calls, "resetsAt"),
+    }),
+    ...use("concurrent streams", numberIn(concurrency, "used"), {
+      limit: tighter(numberIn(concurrency, "limit"), quota.maxConcurrency),
+      until: undefined,
+    }),
+    ...use("credits", usedCredits, { limit: creditLimit, until: textIn(credits, "expiresAt") }),
+  ];
+}
+
+function use(
+  what: string,
+  used: number | undefined,
+  { limit, until }: { readonly limit: number | undefined; readonly until: string | undefined },
+): readonly Use[] {
+  return used === undefined || limit === undefined ? [] : [{ what, used, limit, until }];
+}
+
+function wordsOf({ what, used, limit, until }: Use): string {
+  const when = until === undefined ? "" : `, counted anew from ${until} on`;
+  return `${rounded(used)} of ${limit} ${what} used${when}`;
+}
+
+function tighter(left: number | undefined, right: number | undefined): number | undefined {
+  if (left === undefined || right === undefined) return left ?? right;
+  return Math.min(left, right);
+}
+
+type Part = Readonly<Record<string, number | string>>;
+
+function roundedPart(part: Part): Part {
+  const isCount = (name: string): boolean => name === "used" || name === "remaining";
+  return Object.fromEntries(
+    Object.entries(part).map(([name, value]) => [
+      name,
+      typeof value === "number" && isCount(name) ? rounded(value) : value,
+    ]),
+  );
+}
+
+/** Down to two digits: 1234 is 1200, 87 is 87. */
+function rounded(value: number): number {
+  if (value < 100) return value;
+  const unit = 10 ** (Math.floor(Math.log10(value)) - 1);
+  return Math.floor(value / unit) * unit;
+}
+
+function numberIn(part: Part | undefined, name: string): number | undefined {
+  const value = part?.[name];
+  return typeof value === "number" ? value : undefined;
+}
+
+function textIn(part: Part | undefined, name: string): string | undefined {
+  const value = part?.[name];
+  return typeof value === "string" ? value : undefined;
+}
