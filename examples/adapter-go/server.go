@@ -152,7 +152,12 @@ func (s *server) answer(ctx context.Context, method string, work func() error) e
 		}()
 	}
 	err = errorToSend(ctx, method, err)
-	slog.Info("call answered", "method", method, "code", status.Code(err).String(), "took", time.Since(begin))
+	fields := []any{"method", method, "code", status.Code(err).String(), "took", time.Since(begin).String()}
+	var refused *problem
+	if errors.As(err, &refused) {
+		fields = append(fields, "reason", reasonName(refused.reason), "error", refused.message)
+	}
+	slog.Info("call answered", fields...)
 	return err
 }
 

@@ -104,7 +104,8 @@ func (v *vendor) CreateSpeaker(ctx context.Context, at place, draft speaker) (st
 			return &vendorError{Code: vendorSpeakerLimit, Text: "the account has too many speakers"}
 		}
 		made := draft
-		made.ID, made.CreatedAt, made.Labels = id, now.Round(0), maps.Clone(draft.Labels)
+		made.ID, made.CreatedAt, made.Labels = id, now.Round(0), map[string]string{}
+		maps.Copy(made.Labels, draft.Labels)
 		made.Voice = cmp.Or(made.Voice, defaultVendorVoice)
 		made.Speed = cmp.Or(made.Speed, defaultVendorSpeed)
 		made.Language = cmp.Or(made.Language, defaultVendorTongue)
