@@ -6,6 +6,7 @@ import type { Condition } from "../resource/digital-human-provider.ts";
 import type { JsonObject } from "../resource/json-door.ts";
 import { endpointA, endpointB, objectWith, placementJson } from "../resource/object-fixture.ts";
 import type { Place } from "../resource/placement.ts";
+import { conditionsOf } from "./conditions.ts";
 import type { ConditionInput, Outcome } from "./conditions.ts";
 import { failureOf } from "./failure.ts";
 import type { Failure } from "./failure.ts";
@@ -106,3 +107,20 @@ export const unreachable: HealthView = {
 export const atA = placementJson(endpointA, "realm-1");
 export const atB = placementJson(endpointB, "realm-2");
 export const retiringB = { ...atB, state: "Retiring" };
+
+/** "Ready, Available, then what else is True": each "status reason", generation only if older. */
+export function brief(given: Case): string {
+  const input = inputOf(given);
+  const conditions = conditionsOf(input);
+  const words = ({ status, reason, observedGeneration }: Condition): string =>
+    `${status} ${reason}${observedGeneration === input.object.generation ? "" : ` of ${observedGeneration}`}`;
+  const others = conditions.filter(
+    ({ type, status }) => status === "True" && type !== "Ready" && type !== "Available",
+  );
+  const rest = others.map(({ type, reason }) => `${type} ${reason}`).join(", ");
+  const main = ["Ready", "Available"].map((type) => words(find(conditions, type)));
+  return [...main, rest === "" ? "-" : rest].join(" | ");
+}
+
+/** A truth table: what holds, for what, and what `brief` makes of it. */
+export type Rows = readonly (readonly [rule: string, given: Case, expected: string])[];

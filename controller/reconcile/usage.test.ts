@@ -62,5 +62,5 @@ test("advice begins at the class's share of the limit and says what a person wou
   assert.equal(advice(800, 80), "NearLimit");
   assert.equal(advice(1_000), "NoThreshold");
   const { message } = scaleOutVerdict(calls(900), {}, 80);
-  assert.match(message, /900 of 1000 calls.*Apply a further.*nothing is created by itself/);
+  assert.match(message, /900 of 1000 calls.*apply a further.*nothing is created by itself/);
 });

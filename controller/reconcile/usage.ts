@@ -50,7 +50,9 @@ export function scaleOutVerdict(
     return { status: "False", reason: "BelowThreshold", message };
   }
   const words = near.map(wordsOf).join("; ");
-  const message = `${words}: at or over ${atPercent} % of the limit. Apply a further DigitalHumanProvider in another account or region and send part of the streams there, or have the limit raised at the vendor; nothing is created by itself`;
+  const advice =
+    "apply a further DigitalHumanProvider in another account or region and send part of the streams there, or have the limit raised at the vendor; nothing is created by itself";
+  const message = `${words}: at or over ${atPercent} % of the limit; ${advice}`;
   return { status: "True", reason: "NearLimit", message };
 }
 
