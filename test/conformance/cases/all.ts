@@ -1,5 +1,13 @@
 /** All cases, in the order in which they run: cheap ones that explain the failures of others first. */
 import type { ConformanceCase } from "../core/case.ts";
 import { ensureCases } from "./ensure.ts";
+import { infoCases } from "./info.ts";
+import { requestSizeCases } from "./request-sizes.ts";
+import { requestCases } from "./requests.ts";
 
-export const allCases: readonly ConformanceCase[] = [...ensureCases];
+export const allCases: readonly ConformanceCase[] = [
+  ...infoCases,
+  ...requestCases,
+  ...requestSizeCases,
+  ...ensureCases,
+];
