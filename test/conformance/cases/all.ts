@@ -1,5 +1,8 @@
 /** All cases, in the order in which they run: cheap ones that explain the failures of others first. */
 import type { ConformanceCase } from "../core/case.ts";
+import { ensureIdentityCases } from "./ensure-identity.ts";
+import { ensureValidateCases } from "./ensure-validate.ts";
+import { ensureAdoptCases } from "./ensure-adopt.ts";
 import { ensureCases } from "./ensure.ts";
 import { infoCases } from "./info.ts";
 import { requestSizeCases } from "./request-sizes.ts";
@@ -10,4 +13,7 @@ export const allCases: readonly ConformanceCase[] = [
   ...requestCases,
   ...requestSizeCases,
   ...ensureCases,
+  ...ensureIdentityCases,
+  ...ensureValidateCases,
+  ...ensureAdoptCases,
 ];

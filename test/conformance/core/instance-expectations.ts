@@ -51,3 +51,12 @@ export function expectParameters(
     expect(isRight, `parameters.${name} to be ${JSON.stringify(want)}`, () => `${have}`);
   }
 }
+
+/** Stamp and owner are the subject's, whoever asked. */
+export function expectOwnedBy(instance: Instance, { stamp, owner }: Subject): void {
+  expect(instance.stamp === stamp, `stamp ${stamp}`, () => instance.stamp);
+  for (const name of ["cluster", "uid"] as const) {
+    const have = instance.owner?.[name] ?? "";
+    expect(have === "" || have === owner[name], `owner.${name} ${owner[name]}`, () => have);
+  }
+}
