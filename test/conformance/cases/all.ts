@@ -3,6 +3,9 @@ import type { ConformanceCase } from "../core/case.ts";
 import { ensureIdentityCases } from "./ensure-identity.ts";
 import { ensureValidateCases } from "./ensure-validate.ts";
 import { ensureAdoptCases } from "./ensure-adopt.ts";
+import { removalCases } from "./removal.ts";
+import { releaseCases } from "./release.ts";
+import { describeCases } from "./describe.ts";
 import { ensureCases } from "./ensure.ts";
 import { infoCases } from "./info.ts";
 import { requestSizeCases } from "./request-sizes.ts";
@@ -16,4 +19,7 @@ export const allCases: readonly ConformanceCase[] = [
   ...ensureIdentityCases,
   ...ensureValidateCases,
   ...ensureAdoptCases,
+  ...describeCases,
+  ...removalCases,
+  ...releaseCases,
 ];
