@@ -6,6 +6,7 @@ import { ensureAdoptCases } from "./ensure-adopt.ts";
 import { removalCases } from "./removal.ts";
 import { releaseCases } from "./release.ts";
 import { describeCases } from "./describe.ts";
+import { operationCases } from "./operations.ts";
 import { ensureCases } from "./ensure.ts";
 import { infoCases } from "./info.ts";
 import { requestSizeCases } from "./request-sizes.ts";
@@ -13,6 +14,7 @@ import { requestCases } from "./requests.ts";
 
 export const allCases: readonly ConformanceCase[] = [
   ...infoCases,
+  ...operationCases,
   ...requestCases,
   ...requestSizeCases,
   ...ensureCases,
