@@ -5,6 +5,8 @@
 import type { Clock } from "../services/process/clock.ts";
 import type { Log } from "../services/process/log.ts";
 import { ClassKeeper } from "./classes/class-keeper.ts";
+import type { News } from "./health/health-book.ts";
+import { HealthKeeper } from "./health/health-keeper.ts";
 import { isApiError } from "./kubernetes/api-error.ts";
 import type { Connection } from "./kubernetes/connection.ts";
 import type { Leadership } from "./kubernetes/leadership.ts";
@@ -23,8 +25,10 @@ import type { ReconcileMetrics, ReconcileResult, StopLimits } from "./queue/work
 import { ApiObjects } from "./reconcile/api-objects.ts";
 import { DeletionBudget } from "./reconcile/deletion-budget.ts";
 import { DoubtLedger } from "./reconcile/doubt.ts";
+import { looksEdited } from "./reconcile/health-overlay.ts";
 import { InheritedDoubt } from "./reconcile/inherited-doubt.ts";
 import { Memories } from "./reconcile/memory.ts";
+import type { ObservedInstance } from "./reconcile/observed-instance.ts";
 import type { ObjectEvent } from "./reconcile/provider-objects.ts";
 import type { FleetIdentity } from "./reconcile/provider-requests.ts";
 import { Reconciler } from "./reconcile/reconciler.ts";
@@ -74,6 +78,7 @@ export class LeaderTerm {
   readonly #queue: WorkQueue;
   readonly #pool: WorkerPool;
   readonly #keeper: ClassKeeper;
+  readonly #health: HealthKeeper;
   readonly #memories = new Memories();
   readonly #doubts = new DoubtLedger();
   readonly #inherited = new InheritedDoubt(this.#doubts);
@@ -91,6 +96,7 @@ export class LeaderTerm {
       eventFloorMs: options.backOffMsMin,
       metrics: metrics.queue,
     });
+    this.#health = this.#createHealthKeeper();
     this.#keeper = this.#createKeeper();
     const reconciler = this.#reconciler();
     this.#pool = new WorkerPool({
@@ -119,6 +125,8 @@ export class LeaderTerm {
     log.info({ objects: keys.length, recorded: records.length }, "working");
     this.#pool.start();
     this.#keeper.start();
+    for (const key of keys) this.#followHealth(key, objects.get(key));
+    this.#health.start();
     for (const key of keys) this.#look(key, "resync");
   }
 
@@ -127,6 +135,7 @@ export class LeaderTerm {
     const [left, leftClasses] = await Promise.all([
       this.#pool.stop(limits),
       this.#keeper.stop(limits),
+      this.#health.stop(),
     ]);
     return [...left, ...leftClasses];
   }
@@ -137,12 +146,15 @@ export class LeaderTerm {
     const priority = priorityOf(raw, isInitial ? "resync" : "change");
     this.#queue.add(event.key, { group: groupOf(raw), priority });
     this.#keeper.useChanged();
+    this.#followHealth(event.key, event.kind === "deleted" ? undefined : raw);
     if (event.kind === "deleted") this.#doubts.prune(this.#parts.clock.now());
   }
 
   /** A class may serve any object: all are looked at, and what is settled costs nothing. */
   classChanged(name: string): void {
     this.#keeper.classChanged(name);
+    const { objects } = this.#parts;
+    for (const key of objects.keys()) this.#followHealth(key, objects.get(key));
     for (const key of this.#parts.objects.keys()) this.#look(key, "resync");
   }
 
@@ -157,7 +169,23 @@ export class LeaderTerm {
     const idleMs = this.#parts.clock.monotonicMs() - this.#lastRunMs;
     if (depth > 0 && runningCount === 0 && idleMs > hungMs)
       return "nobody takes keys off the queue";
-    return undefined;
+    return this.#health.obstacle();
+  }
+
+  #followHealth(key: string, raw: RawObject | undefined): void {
+    this.#health.objectChanged(key, raw === undefined ? undefined : parseDigitalHumanProvider(raw));
+  }
+
+  /** Conditions are made anew; the vendor is asked only for what the stream cannot say. */
+  #healthNews(key: string, news: News, seen: ObservedInstance | undefined): void {
+    const outcome = this.#memories.get(key)?.outcome;
+    const isEdited =
+      seen !== undefined &&
+      outcome?.kind === "ensured" &&
+      outcome.instance.providerID === seen.providerID &&
+      looksEdited(outcome.instance, seen);
+    if (news === "look" || isEdited) this.#memories.lookAgain(key);
+    this.#look(key, "change");
   }
 
   #look(key: string, priority: Priority): void {
@@ -180,10 +208,25 @@ export class LeaderTerm {
       client: this.#client(classResource),
       ownWrites: new OwnWrites(classes),
       providers,
+      placesOf: (parsed) => this.#health.placesOf(parsed),
       clock,
       random,
       log,
       endSignal: leadership.signal,
+    });
+  }
+
+  #createHealthKeeper(): HealthKeeper {
+    const { classList, providers, identity, clock, random, log } = this.#parts;
+    return new HealthKeeper({
+      classes: classList,
+      providers,
+      ownerCluster: identity.cluster,
+      clock,
+      random,
+      log,
+      onNews: (key, news, seen) => this.#healthNews(key, news, seen),
+      onPlaces: () => this.#keeper.healthChanged(),
     });
   }
 
@@ -201,6 +244,7 @@ export class LeaderTerm {
         onWrite: metrics.onWrite,
       }),
       providers,
+      health: this.#health,
       doubts: this.#doubts,
       deletions: new DeletionBudget(),
       inherited: this.#inherited,

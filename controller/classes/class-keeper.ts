@@ -13,8 +13,10 @@ import type { StopLimits } from "../queue/worker-pool.ts";
 import type { Providers } from "../providers/providers.ts";
 import { objectAt, stringsAt } from "../resource/json-door.ts";
 import { classInUseFinalizer } from "../resource/names.ts";
+import type { ProviderClass } from "../resource/provider-class.ts";
 import { ClassReconciler } from "./class-reconciler.ts";
 import type { ClassObjects } from "./class-reconciler.ts";
+import type { PlaceCounts } from "./class-status.ts";
 
 export interface ClassKeeperParts {
   readonly classes: Pick<Watch<RawObject>, "get" | "keys">;
@@ -22,6 +24,7 @@ export interface ClassKeeperParts {
   readonly client: Pick<ResourceClient<RawObject>, "get" | "patch" | "patchStatus">;
   readonly ownWrites: Pick<OwnWrites, "record" | "recordEnd" | "hasSeen">;
   readonly providers: Pick<Providers, "connected">;
+  readonly placesOf: (parsed: ProviderClass) => PlaceCounts;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
@@ -45,7 +48,7 @@ export class ClassKeeper implements ClassObjects {
 
   constructor(parts: ClassKeeperParts) {
     this.#parts = parts;
-    const { clock, random, log, providers } = parts;
+    const { clock, random, log, providers, placesOf } = parts;
     this.#queue = new WorkQueue({
       clock,
       random,
@@ -53,7 +56,7 @@ export class ClassKeeper implements ClassObjects {
       backOff,
       eventFloorMs: backOff.minMs,
     });
-    const reconciler = new ClassReconciler({ objects: this, providers, clock, probeMs });
+    const reconciler = new ClassReconciler({ objects: this, providers, placesOf, clock, probeMs });
     this.#pool = new WorkerPool({
       queue: this.#queue,
       reconcile: async (name) => {
@@ -74,6 +77,11 @@ export class ClassKeeper implements ClassObjects {
 
   classChanged(name: string): void {
     this.#queue.add(name);
+  }
+
+  /** What is known of some places has become old, or fresh again. */
+  healthChanged(): void {
+    for (const name of this.#parts.classes.keys()) this.#queue.add(name);
   }
 
   /** An object may have begun or ceased to use a class. */

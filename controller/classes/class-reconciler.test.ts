@@ -9,6 +9,7 @@ import { objectAt, stringsAt } from "../resource/json-door.ts";
 import type { JsonObject } from "../resource/json-door.ts";
 import { ClassReconciler } from "./class-reconciler.ts";
 import type { ClassObjects } from "./class-reconciler.ts";
+import type { PlaceCounts } from "./class-status.ts";
 
 const finalizer = "dhp.example.com/class-in-use";
 
@@ -19,6 +20,8 @@ class World implements ClassObjects {
   hasSeen = true;
   writes: string[] = [];
   answer: ProviderError | undefined;
+  capabilities: readonly string[] = ["DELETE"];
+  places: PlaceCounts = { fresh: 0, pending: 0, stale: [] };
 
   constructor(metadata: object = {}) {
     this.raw = {
@@ -81,7 +84,7 @@ function reconciler(world: World, clock = new FakeClock()): ClassReconciler {
     client,
     name: "tts-adapter",
     version: "7",
-    capabilities: ["DELETE"],
+    capabilities: world.capabilities,
     canDelete: true,
     canRelease: false,
     settling: { mutationDeadlineMs: 1, visibilityLagMs: 1, clockSkewMs: 1 },
@@ -94,6 +97,7 @@ function reconciler(world: World, clock = new FakeClock()): ClassReconciler {
         return provider;
       },
     },
+    placesOf: () => world.places,
     clock,
     probeMs: 15_000,
   });
@@ -168,6 +172,25 @@ test("an adapter that does not answer is not connected, and its version not know
   await reconciler(world).reconcile("tts");
   assert.match(world.condition("Connected"), /^False Unreachable: .*127\.0\.0\.1:1.*refused/);
   assert.match(world.condition("Compatible"), /^Unknown/);
+});
+
+test("a class is healthy while what is known of its places is fresh", async () => {
+  const rows: readonly (readonly [string, Partial<PlaceCounts>, RegExp])[] = [
+    ["none recorded", {}, /^Unknown NotUsed/],
+    ["first look", { pending: 1 }, /^Unknown Pending/],
+    ["fresh", { fresh: 2 }, /^True Fresh/],
+    ["one is old", { fresh: 2, stale: ["tts.example.com is old"] }, /^False Stale: tts.example/],
+  ];
+  for (const [name, counts, expected] of rows) {
+    const world = new World();
+    world.capabilities = ["WATCH_HEALTH"];
+    world.places = { ...world.places, ...counts };
+    await reconciler(world).reconcile("tts");
+    assert.match(world.condition("Healthy"), expected, name);
+  }
+  const unwatched = new World();
+  await reconciler(unwatched).reconcile("tts");
+  assert.match(unwatched.condition("Healthy"), /^Unknown NotWatched/);
 });
 
 test("an adapter of another contract version is connected and not compatible", async () => {

@@ -12,7 +12,7 @@ import { parseConditions } from "../resource/digital-human-provider.ts";
 import { parseProviderClass } from "../resource/provider-class.ts";
 import type { ProviderClass } from "../resource/provider-class.ts";
 import { classStatus } from "./class-status.ts";
-import type { AdapterAnswer } from "./class-status.ts";
+import type { AdapterAnswer, PlaceCounts } from "./class-status.ts";
 import { classUses, noUse } from "./class-use.ts";
 
 /** Reads come from the watches' caches; writes carry resourceVersion and send differences alone. */
@@ -30,6 +30,8 @@ export interface ClassReconcilerParts {
   readonly objects: ClassObjects;
   readonly providers: Pick<Providers, "connected">;
   readonly clock: Clock;
+  /** Absent: nobody watches health. */
+  readonly placesOf?: (parsed: ProviderClass) => PlaceCounts;
   /** How often an adapter is asked again whether it is there. */
   readonly probeMs: number;
 }
@@ -39,6 +41,8 @@ export interface ClassReconcilerParts {
  * was deleted: so long the finalizer stays, whoever is seen to use it.
  */
 const graceMs = 5_000;
+
+const noPlaces: PlaceCounts = { fresh: 0, pending: 0, stale: [] };
 
 export class ClassReconciler {
   readonly #parts: ClassReconcilerParts;
@@ -72,6 +76,7 @@ export class ClassReconciler {
         before: parseConditions(status),
         answer: await this.#ask(parsed),
         use,
+        places: this.#parts.placesOf?.(parsed) ?? noPlaces,
         nowMs: clock.now(),
       },
       status,

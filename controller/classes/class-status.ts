@@ -5,6 +5,13 @@ import type { Condition } from "../resource/digital-human-provider.ts";
 import type { JsonObject } from "../resource/json-door.ts";
 import type { ClassUse } from "./class-use.ts";
 
+/** Places of one adapter; `stale`: why, in words. */
+export interface PlaceCounts {
+  readonly fresh: number;
+  readonly pending: number;
+  readonly stale: readonly string[];
+}
+
 /** How the adapter answered. */
 export type AdapterAnswer =
   | { readonly kind: "answered"; readonly provider: ConnectedProvider }
@@ -19,6 +26,8 @@ export interface ClassStatusInput {
   readonly before: readonly Condition[];
   readonly answer: AdapterAnswer;
   readonly use: ClassUse;
+  /** How fresh what the health streams told is, by place. */
+  readonly places: PlaceCounts;
   readonly nowMs: number;
 }
 
@@ -46,6 +55,7 @@ function classConditions(input: ClassStatusInput): readonly Condition[] {
   const verdicts = new Map<string, Verdict>([
     ["Connected", connected(input)],
     ["Compatible", compatible(input)],
+    ["Healthy", healthy(input)],
     ["InUse", inUse(input)],
   ]);
   const foreign = input.before.filter(({ type }) => !verdicts.has(type));
@@ -76,6 +86,30 @@ function compatible({ answer }: ClassStatusInput): Verdict {
   return answer.error.reason === "CONTRACT_VERSION"
     ? { status: "False", reason: "ContractVersion", message: answer.error.message }
     : { status: "Unknown", reason: "Unreachable", message: "the adapter has not said its version" };
+}
+
+function healthy({ answer, places }: ClassStatusInput): Verdict {
+  const { fresh, pending, stale } = places;
+  const [first] = stale;
+  if (first !== undefined) {
+    const others = stale.length > 1 ? ", and the same of other places" : "";
+    return { status: "False", reason: "Stale", message: `${first}${others}` };
+  }
+  if (answer.kind === "failed") {
+    return { status: "Unknown", reason: "Unreachable", message: "the adapter does not answer" };
+  }
+  if (!answer.provider.capabilities.includes("WATCH_HEALTH")) {
+    const message = "the adapter serves no WatchHealth: conditions are as of the last answer";
+    return { status: "Unknown", reason: "NotWatched", message };
+  }
+  if (pending > 0) {
+    return { status: "Unknown", reason: "Pending", message: "the first look is under way" };
+  }
+  if (fresh === 0) {
+    return { status: "Unknown", reason: "NotUsed", message: "no instance is recorded with it" };
+  }
+  const message = "every place of its instances was looked at within freshnessSeconds";
+  return { status: "True", reason: "Fresh", message };
 }
 
 function inUse({ use, isDeleting }: ClassStatusInput): Verdict {

@@ -53,10 +53,12 @@ const heartbeat = (atMs: number): Event => ({
 
 class Bench {
   readonly clock = new FakeClock();
+  placesCount = 0;
   readonly news: [key: string, news: News][] = [];
   readonly book = new HealthBook({
     clock: this.clock,
     onNews: (key, news) => void this.news.push([key, news]),
+    onPlaces: () => void (this.placesCount += 1),
   });
 
   tell(from: HealthSession, ...events: readonly Event[]): void {
@@ -122,9 +124,11 @@ test("growing old is news once, and becoming fresh again too", async () => {
   bench.tell(stream, snapshot("i-1"), heartbeat(1));
   bench.book.tick();
   bench.news.length = 0;
+  const { placesCount } = bench;
   await bench.clock.advance(9_000);
   bench.book.tick();
   bench.book.tick();
+  assert.equal(bench.placesCount, placesCount + 1);
   assert.deepEqual(bench.news, [["ns/a", "health"]]);
   assert.equal(bench.book.view(placed("i-1")).kind, "stale");
   bench.tell(stream, heartbeat(2));

@@ -37,6 +37,8 @@ export type News =
 export interface HealthBookParts {
   readonly clock: Clock;
   readonly onNews: (key: string, news: News, seen: ObservedInstance | undefined) => void;
+  /** Knowledge of some places has become old, or fresh, or fresh again. */
+  readonly onPlaces: () => void;
 }
 
 interface KnownInstance {
@@ -59,6 +61,8 @@ export class HealthBook {
   readonly #places = new Map<string, PlaceKnowledge>();
   readonly #instances = new Map<string, KnownInstance>();
   readonly #objects = new Map<string, WatchedObject>();
+  readonly #boundMsOf = new Map<string, number>();
+  #lastPlaces = "";
   /** Objects whose record names an instance. */
   readonly #keysOfId = new Map<string, Set<string>>();
   /** Instances whose use has changed and nothing else, by when that began. */
@@ -76,8 +80,9 @@ export class HealthBook {
       this.#objects.delete(key);
       return;
     }
-    for (const { place, placement } of placements) {
+    for (const { place, placement, boundMs } of placements) {
       this.#placeOf(place);
+      this.#boundMsOf.set(placeIdOf(place), boundMs);
       const id = idOf(placement.realm, placement.providerID);
       if (placement.providerID === "") continue;
       const keys = this.#keysOfId.get(id) ?? new Set();
@@ -93,7 +98,11 @@ export class HealthBook {
     for (const { placements } of this.#objects.values()) {
       for (const { place } of placements) used.set(placeIdOf(place), place);
     }
-    for (const id of this.#places.keys()) if (!used.has(id)) this.#places.delete(id);
+    for (const id of this.#places.keys()) {
+      if (used.has(id)) continue;
+      this.#places.delete(id);
+      this.#boundMsOf.delete(id);
+    }
     const byAdapter = new Map<string, WatchedPlace[]>();
     for (const place of used.values()) {
       byAdapter.set(place.adapter, [...(byAdapter.get(place.adapter) ?? []), place]);
@@ -162,6 +171,16 @@ export class HealthBook {
       object.lastFreshness = freshness;
       this.#parts.onNews(key, "health", undefined);
     }
+    const places = [...this.#places].map(([id, { place }]) => `${id} ${this.#stand(place)}`).join();
+    if (places === this.#lastPlaces) return;
+    this.#lastPlaces = places;
+    this.#parts.onPlaces();
+  }
+
+  #stand(place: WatchedPlace): string {
+    const nowMs = this.#parts.clock.monotonicMs();
+    const bounds = this.#boundMsOf.get(placeIdOf(place)) ?? 0;
+    return this.#places.get(placeIdOf(place))?.freshness(nowMs, bounds).kind ?? "";
   }
 
   /** Fresh and other places of one adapter, for its class. */

@@ -108,7 +108,8 @@ export class Providers {
   }
 }
 
-function connectionId(adapter: AdapterAddress): string {
+/** Names a connection: classes that share it share the adapter. */
+export function connectionId(adapter: AdapterAddress): string {
   return JSON.stringify([adapter.address, adapter.isTls, adapter.serverName ?? ""]);
 }
 

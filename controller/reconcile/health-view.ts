@@ -1,4 +1,6 @@
 /** What the health stream says of the instance that an object's record names. */
+import type { ClassChoice } from "../resource/class-choice.ts";
+import type { DigitalHumanProvider } from "../resource/digital-human-provider.ts";
 import type { ObservedInstance } from "./observed-instance.ts";
 
 export type HealthView =
@@ -21,5 +23,10 @@ export type HealthView =
       readonly reason: "HealthStale" | "AdapterUnreachable";
       readonly message: string;
     };
+
+/** Where the reconciler asks. */
+export interface HealthSource {
+  view(object: DigitalHumanProvider, choice: ClassChoice): HealthView;
+}
 
 export const unwatched: HealthView = { kind: "unwatched" };

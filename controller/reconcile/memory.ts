@@ -55,6 +55,12 @@ export class Memories {
     this.#byKey.set(key, memory);
   }
 
+  /** The next pass asks the vendor, though nothing of the object has changed. */
+  lookAgain(key: string): void {
+    const memory = this.#byKey.get(key);
+    if (memory !== undefined) this.#byKey.set(key, { ...memory, fingerprint: "" });
+  }
+
   answeredId(key: string, realm: string): string {
     return this.#answeredIds.get(key)?.get(realm) ?? "";
   }

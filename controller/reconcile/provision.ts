@@ -9,6 +9,7 @@ import type { ProviderClass } from "../resource/provider-class.ts";
 import type { Place, Placement } from "../resource/placement.ts";
 import { deletionPolicyOf, wantedSpec } from "../resource/wanted.ts";
 import { recordAfterEnsure } from "./decide.ts";
+import type { SettlingTimes } from "./doubt.ts";
 import { failureOf, leavesDoubt } from "./failure.ts";
 import { observeInstance } from "./observed-instance.ts";
 import type { ObservedInstance } from "./observed-instance.ts";
@@ -139,7 +140,7 @@ export async function ensurePlacement(
   try {
     const answer = await provider.client.ensure(request, callOptions(parts, state));
     state.answered = { realm: placement.realm, notAfterMs, settling: provider.settling };
-    tookEnsured(parts, state, placement, answer);
+    tookEnsured(parts, state, placement, { answer, settling: provider.settling });
   } catch (error) {
     // To a call that may create, it is a refusal like any other.
     if (!mayCreate && error instanceof ProviderError && error.reason === "IN_DOUBT") {
@@ -187,22 +188,31 @@ function tookEnsured(
   parts: ReconcilerParts,
   state: PassState,
   placement: Placement,
-  answer: EnsureResponse,
+  { answer, settling }: { readonly answer: EnsureResponse; readonly settling: SettlingTimes },
 ): void {
   const instance = observeInstance(namedInstance("Ensure", answer.instance));
   if (instance.realm !== placement.realm) throw wrongRealm(placement, instance.realm);
   parts.memories.rememberAnsweredId(state.object.key, placement.realm, instance.providerID);
-  settle(state, placement, instance);
+  // Lists may lag behind what this call has changed.
+  const lagMs = answer.change === Change.NONE ? 0 : settling.visibilityLagMs;
+  settle(state, placement, instance, lagMs);
   if (answer.pollAfter !== undefined) state.pollAfterMs = durationMs(answer.pollAfter);
   tellChange(parts, state, answer.change, instance, placement);
 }
 
-function settle(state: PassState, placement: Placement, instance: ObservedInstance): void {
+function settle(
+  state: PassState,
+  placement: Placement,
+  instance: ObservedInstance,
+  lagMs = 0,
+): void {
   state.record = recordAfterEnsure(state.object.record, placement, {
     providerID: instance.providerID,
     isReady: instance.state === "READY",
   });
-  state.outcome = { kind: "ensured", instance, endpoint: placement.endpoint };
+  const trustHealthAfterMs = (instance.observedAtMs ?? 0) + lagMs;
+  const { endpoint } = placement;
+  state.outcome = { kind: "ensured", instance, endpoint, trustHealthAfterMs };
   state.facts = { ...state.facts, isEnsured: true };
 }
 

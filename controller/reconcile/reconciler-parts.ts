@@ -4,6 +4,7 @@ import type { Log } from "../../services/process/log.ts";
 import type { Providers } from "../providers/providers.ts";
 import type { DeletionBudget } from "./deletion-budget.ts";
 import type { DoubtLedger } from "./doubt.ts";
+import type { HealthSource } from "./health-view.ts";
 import type { InheritedDoubt } from "./inherited-doubt.ts";
 import type { Memories } from "./memory.ts";
 import type { FleetIdentity } from "./provider-requests.ts";
@@ -24,6 +25,8 @@ export interface ReconcilerParts {
   readonly memories: Memories;
   readonly identity: FleetIdentity;
   readonly clock: Clock;
+  /** Absent: nobody watches health. */
+  readonly health?: HealthSource;
   /** 0 to 1; spreads what would else come at once. */
   readonly random: () => number;
   readonly log: Log;

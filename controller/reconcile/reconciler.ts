@@ -3,11 +3,14 @@
  * the difference of status, and remembers when to look again.
  */
 import { chooseClass } from "../resource/class-choice.ts";
+import type { ClassChoice } from "../resource/class-choice.ts";
 import { conditionOf } from "../resource/digital-human-provider.ts";
 import type { DigitalHumanProvider } from "../resource/digital-human-provider.ts";
 import { stallsAtMs } from "./conditions.ts";
 import type { ConditionInput, Outcome } from "./conditions.ts";
 import { identity } from "./decide.ts";
+import { withHealth } from "./health-overlay.ts";
+import { unwatched } from "./health-view.ts";
 import { fingerprintOf, isHeld } from "./memory.ts";
 import type { Memory } from "./memory.ts";
 import { doubtUnrecorded, runPass } from "./pass.ts";
@@ -68,10 +71,13 @@ export class Reconciler {
       return { kind: "done" };
     }
     if (outcome === undefined) return this.#wait(result, last);
+    const health = this.#parts.health?.view(object, choice) ?? unwatched;
     const input: ConditionInput = {
       object,
       record: result.isSettled ? object.record : result.record,
-      outcome,
+      outcome: withHealth(outcome, health),
+      health,
+      ...adviceOf(choice),
       place: choice.kind === "chosen" ? choice.place : undefined,
       removalWaits: result.removalWaits,
       provisioningMs: provisioningMs(result),
@@ -139,7 +145,8 @@ export class Reconciler {
       const dueMs = Math.max(last.dueMs, last.holdUntilMs);
       return { kind: "requeue", afterMs: Math.max(0, dueMs - nowMs) };
     }
-    const { outcome } = input;
+    // What the pass itself came to: health is laid over it anew each time.
+    const outcome = result.outcome ?? input.outcome;
     const failures =
       outcome.kind === "failed" || isFailedRemoval(outcome) ? (last?.failures ?? 0) + 1 : 0;
     const due = nextDue(
@@ -197,6 +204,12 @@ function cleanupAtMs(result: PassResult, nowMs: number): number | undefined {
 
 function isFailedRemoval(outcome: Outcome): boolean {
   return outcome.kind === "removing" && outcome.failure !== undefined;
+}
+
+function adviceOf(choice: ClassChoice): Pick<ConditionInput, "scaleOutAtPercent"> {
+  if (choice.kind !== "chosen") return {};
+  const { scaleOutAtPercent } = choice.class;
+  return scaleOutAtPercent === undefined ? {} : { scaleOutAtPercent };
 }
 
 function provisioningMs(result: PassResult): number {

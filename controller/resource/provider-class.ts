@@ -33,6 +33,10 @@ export interface ProviderClass {
   /** Absent: no bound. */
   readonly maxDeletionsPerMinute?: number;
   readonly provisioningSeconds: number;
+  /** Knowledge older than this counts as none. */
+  readonly freshnessSeconds: number;
+  /** Absent: no advice. */
+  readonly scaleOutAtPercent?: number;
 }
 
 export interface AdapterAddress {
@@ -45,6 +49,7 @@ export interface AdapterAddress {
 }
 
 const provisioningSecondsDefault = 600;
+const freshnessSecondsDefault = 10;
 
 export function parseProviderClass(raw: unknown): ProviderClass {
   const metadata = objectAt(raw, "metadata");
@@ -58,6 +63,7 @@ export function parseProviderClass(raw: unknown): ProviderClass {
       deletionPolicy: policy === "Delete" || policy === "Retain" ? policy : undefined,
       maxConcurrentCalls: numberAt(spec, "maxConcurrentCalls"),
       maxDeletionsPerMinute: numberAt(spec, "maxDeletionsPerMinute"),
+      scaleOutAtPercent: numberAt(spec, "scaleOutAtPercent"),
     }),
     name: stringAt(metadata, "name") ?? "",
     uid: stringAt(metadata, "uid") ?? "",
@@ -74,5 +80,6 @@ export function parseProviderClass(raw: unknown): ProviderClass {
     account: stringAt(spec, "account") ?? "",
     parameters: stringMapAt(spec, "parameters"),
     provisioningSeconds: numberAt(spec, "provisioningSeconds") ?? provisioningSecondsDefault,
+    freshnessSeconds: numberAt(spec, "freshnessSeconds") ?? freshnessSecondsDefault,
   };
 }

@@ -66,7 +66,11 @@ const refusedRows: readonly (readonly [rule: string, spec: Manifest, says: RegEx
     { allowedNamespaces: [] },
     /spec\.allowedNamespaces.*at least 1 items/,
   ],
-  ["a freshness of zero", { freshnessSeconds: 0 }, /spec\.freshnessSeconds.*or equal to 1/],
+  [
+    "a freshness below what looks can keep",
+    { freshnessSeconds: 4 },
+    /spec\.freshnessSeconds.*or equal to 5/,
+  ],
   ["101 percent", { scaleOutAtPercent: 101 }, /spec\.scaleOutAtPercent.*or equal to 100/],
   ["an unknown deletionPolicy", { deletionPolicy: "Keep" }, /deletionPolicy: Unsupported value/],
   [
