@@ -7,6 +7,8 @@ import { removalCases } from "./removal.ts";
 import { releaseCases } from "./release.ts";
 import { describeCases } from "./describe.ts";
 import { operationCases } from "./operations.ts";
+import { listCases } from "./list.ts";
+import { versionCases } from "./versions.ts";
 import { ensureCases } from "./ensure.ts";
 import { infoCases } from "./info.ts";
 import { requestSizeCases } from "./request-sizes.ts";
@@ -24,4 +26,6 @@ export const allCases: readonly ConformanceCase[] = [
   ...describeCases,
   ...removalCases,
   ...releaseCases,
+  ...versionCases,
+  ...listCases,
 ];
