@@ -199,6 +199,17 @@ export const listCases: readonly ConformanceCase[] = [
     },
   },
   {
+    name: "list/empty-owner-is-not-everybody",
+    promise: "an owner_cluster that is there and empty is INVALID_ARGUMENT, not a list of all",
+    checks: ["rpc:list", "rule:versions", "error:bad-value"],
+    needs: [canList],
+    fix: "look whether owner_cluster is present, not whether it is empty",
+    run: async (bench) => {
+      const fields = ["owner_cluster"];
+      refused(await listPage(bench, { ownerCluster: "" }), { reasons: ["INVALID_FIELD"], fields });
+    },
+  },
+  {
     name: "list/without-capability",
     promise: "without LIST_BY_OWNER the RPC is UNIMPLEMENTED (UNSUPPORTED)",
     checks: ["rpc:list", "error:version", "list:capability"],

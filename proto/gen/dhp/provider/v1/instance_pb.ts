@@ -23,14 +23,15 @@ export const file_dhp_provider_v1_instance: GenFile = /*@__PURE__*/
  */
 export type Owner = Message<"dhp.provider.v1.Owner"> & {
   /**
-   * The cluster: by default the uid of its namespace kube-system. Required.
+   * The cluster: by default the uid of its namespace kube-system. Required, at most 253 bytes.
    *
    * @generated from field: string cluster = 1;
    */
   cluster: string;
 
   /**
-   * The Kubernetes object's uid. Another uid with the same cluster and key is a dead predecessor.
+   * The Kubernetes object's uid, at most 128 bytes; required in Ensure. Another uid with the same
+   * cluster and key is a dead predecessor.
    *
    * @generated from field: string uid = 2;
    */
@@ -51,21 +52,22 @@ export const OwnerSchema: GenMessage<Owner> = /*@__PURE__*/
  */
 export type Target = Message<"dhp.provider.v1.Target"> & {
   /**
-   * The vendor's API base, https. Required.
+   * The vendor's API base, https. Required, at most 2048 bytes.
    *
    * @generated from field: string endpoint = 1;
    */
   endpoint: string;
 
   /**
-   * The vendor's name of the region; empty where the vendor has none.
+   * The vendor's name of the region, at most 63 bytes; empty where the vendor has none.
    *
    * @generated from field: string region = 2;
    */
   region: string;
 
   /**
-   * Name of the adapter's account (credentials stay with the adapter); empty: the default account.
+   * Name of the adapter's account (credentials stay with the adapter), at most 253 bytes; empty: the
+   * default account.
    *
    * @generated from field: string account = 3;
    */
@@ -86,7 +88,8 @@ export const TargetSchema: GenMessage<Target> = /*@__PURE__*/
  */
 export type InstanceSpec = Message<"dhp.provider.v1.InstanceSpec"> & {
   /**
-   * Name for people. Absent: not asked for, not compared.
+   * Name for people, at most 256 characters and the vendor's name_bytes_max. Absent: not asked for,
+   * not compared. Empty is a wish of its own.
    *
    * @generated from field: optional string display_name = 1;
    */
@@ -94,6 +97,7 @@ export type InstanceSpec = Message<"dhp.provider.v1.InstanceSpec"> & {
 
   /**
    * Vendor parameters, checked against the adapter's JSON Schema. A key that is absent is not compared.
+   * At most 64, names of at most 253 bytes, values of at most 16384 bytes.
    *
    * @generated from field: map<string, string> parameters = 2;
    */
@@ -156,14 +160,14 @@ export const QuotaSchema: GenMessage<Quota> = /*@__PURE__*/
  */
 export type Recorded = Message<"dhp.provider.v1.Recorded"> & {
   /**
-   * The vendor's id; empty: none recorded.
+   * The vendor's id, at most 1024 bytes; empty: none recorded.
    *
    * @generated from field: string provider_id = 1;
    */
   providerId: string;
 
   /**
-   * The account and region it is valid in; empty: not known yet.
+   * The account and region it is valid in, at most 1024 bytes; empty: not known yet.
    *
    * @generated from field: string realm = 2;
    */
@@ -184,7 +188,7 @@ export const RecordedSchema: GenMessage<Recorded> = /*@__PURE__*/
  */
 export type Adopt = Message<"dhp.provider.v1.Adopt"> & {
   /**
-   * The vendor's id. Required.
+   * The vendor's id. Required, at most 1024 bytes.
    *
    * @generated from field: string provider_id = 1;
    */

@@ -96,7 +96,7 @@ export type GetProviderInfoResponse = Message<"dhp.provider.v1.GetProviderInfoRe
   stampPlace: StampPlace;
 
   /**
-   * How long after a mutation the vendor's reads may still show the state before it.
+   * How long after a mutation the vendor's reads may still show the state before it. Required.
    *
    * @generated from field: google.protobuf.Duration visibility_lag = 7;
    */
@@ -124,7 +124,7 @@ export type GetProviderInfoResponse = Message<"dhp.provider.v1.GetProviderInfoRe
   parameterSchemaJson: string;
 
   /**
-   * Numbers that callers must know.
+   * Numbers that callers must know. Required.
    *
    * @generated from field: dhp.provider.v1.ProviderLimits limits = 11;
    */
@@ -159,21 +159,21 @@ export type ProviderLimits = Message<"dhp.provider.v1.ProviderLimits"> & {
   callsPerSecond?: number | undefined;
 
   /**
-   * How often WatchHealth reads each target.
+   * How often WatchHealth reads each target. Required with CAPABILITY_WATCH_HEALTH.
    *
    * @generated from field: google.protobuf.Duration sweep_interval = 3;
    */
   sweepInterval?: Duration | undefined;
 
   /**
-   * How long a mutation that was sent to the vendor may still take effect.
+   * How long a mutation that was sent to the vendor may still take effect. Required.
    *
    * @generated from field: google.protobuf.Duration mutation_deadline = 4;
    */
   mutationDeadline?: Duration | undefined;
 
   /**
-   * What the adapter subtracts from not_after for clocks that differ.
+   * What the adapter subtracts from not_after for clocks that differ. Required; may be zero.
    *
    * @generated from field: google.protobuf.Duration clock_skew_allowance = 5;
    */
@@ -222,7 +222,8 @@ export type EnsureRequest = Message<"dhp.provider.v1.EnsureRequest"> & {
   spec?: InstanceSpec | undefined;
 
   /**
-   * The caller's hash of `spec`, opaque, kept with the stamp where the vendor has room.
+   * The caller's hash of `spec`, opaque, kept with the stamp where the vendor has room. At most 128
+   * bytes.
    *
    * @generated from field: string spec_hash = 5;
    */
@@ -392,21 +393,23 @@ export type ListRequest = Message<"dhp.provider.v1.ListRequest"> & {
   target?: Target | undefined;
 
   /**
-   * Only instances of this cluster; absent: all that carry our stamp.
+   * Only instances of this cluster, 1 to 253 bytes; absent: all that carry our stamp.
    *
    * @generated from field: optional string owner_cluster = 2;
    */
   ownerCluster?: string | undefined;
 
   /**
-   * At most so many in one answer; 0: the adapter chooses; above 1000 is read as 1000.
+   * At most so many in one answer; 0: the adapter chooses; above 1000 is read as 1000; below 0 is
+   * refused. May differ from page to page.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * next_page_token of an earlier answer to the same question; empty: the first page.
+   * next_page_token of an earlier answer to the same question, at most 8192 bytes; empty: the first
+   * page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -1097,6 +1100,12 @@ export const RemovalStateSchema: GenEnum<RemovalState> = /*@__PURE__*/
  * - NOT_FOUND is the vendor's own statement, made with valid credentials, at the right account and
  *   region. Nothing else becomes NOT_FOUND.
  * - Credentials never appear in an answer, an error or a log.
+ * - A field that is missing, too long, or has control characters in it (but for the values of
+ *   parameters) is refused with INVALID_ARGUMENT before the vendor is touched. Lengths are bytes of
+ *   UTF-8 unless the field's comment says characters; a message has at most 4 MiB.
+ * - BadRequest names fields by path. What a person wrote into the Kubernetes object goes by its name
+ *   there: endpoint, region, account, displayName, parameters.NAME, quota.NAME, adopt.providerID.
+ *   Other fields go by their name in the request: instance_key, owner.cluster, recorded.realm.
  * - UNIMPLEMENTED with reason UNSUPPORTED or CONTRACT_VERSION says that this adapter lacks the RPC.
  *
  * @generated from service dhp.provider.v1.ProviderAPI
