@@ -210,9 +210,10 @@ func (Billing) EnumDescriptor() ([]byte, []int) {
 // Who owns an instance.
 type Owner struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The cluster: by default the uid of its namespace kube-system. Required.
+	// The cluster: by default the uid of its namespace kube-system. Required, at most 253 bytes.
 	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	// The Kubernetes object's uid. Another uid with the same cluster and key is a dead predecessor.
+	// The Kubernetes object's uid, at most 128 bytes; required in Ensure. Another uid with the same
+	// cluster and key is a dead predecessor.
 	Uid           string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -265,11 +266,12 @@ func (x *Owner) GetUid() string {
 // Where an instance lives: what leads to one vendor account in one region.
 type Target struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The vendor's API base, https. Required.
+	// The vendor's API base, https. Required, at most 2048 bytes.
 	Endpoint string `protobuf:"bytes,1,opt,name=endpoint,proto3" json:"endpoint,omitempty"`
-	// The vendor's name of the region; empty where the vendor has none.
+	// The vendor's name of the region, at most 63 bytes; empty where the vendor has none.
 	Region string `protobuf:"bytes,2,opt,name=region,proto3" json:"region,omitempty"`
-	// Name of the adapter's account (credentials stay with the adapter); empty: the default account.
+	// Name of the adapter's account (credentials stay with the adapter), at most 253 bytes; empty: the
+	// default account.
 	Account       string `protobuf:"bytes,3,opt,name=account,proto3" json:"account,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -329,9 +331,11 @@ func (x *Target) GetAccount() string {
 // What an instance shall be, or is found to be.
 type InstanceSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name for people. Absent: not asked for, not compared.
+	// Name for people, at most 256 characters and the vendor's name_bytes_max. Absent: not asked for,
+	// not compared. Empty is a wish of its own.
 	DisplayName *string `protobuf:"bytes,1,opt,name=display_name,json=displayName,proto3,oneof" json:"display_name,omitempty"`
 	// Vendor parameters, checked against the adapter's JSON Schema. A key that is absent is not compared.
+	// At most 64, names of at most 253 bytes, values of at most 16384 bytes.
 	Parameters map[string]string `protobuf:"bytes,2,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Limits we want kept. Absent: none.
 	Quota         *Quota `protobuf:"bytes,3,opt,name=quota,proto3" json:"quota,omitempty"`
@@ -457,9 +461,9 @@ func (x *Quota) GetMonthlyCredits() int64 {
 // What an earlier answer said, as the caller recorded it.
 type Recorded struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The vendor's id; empty: none recorded.
+	// The vendor's id, at most 1024 bytes; empty: none recorded.
 	ProviderId string `protobuf:"bytes,1,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
-	// The account and region it is valid in; empty: not known yet.
+	// The account and region it is valid in, at most 1024 bytes; empty: not known yet.
 	Realm         string `protobuf:"bytes,2,opt,name=realm,proto3" json:"realm,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -512,7 +516,7 @@ func (x *Recorded) GetRealm() string {
 // An instance to take over.
 type Adopt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The vendor's id. Required.
+	// The vendor's id. Required, at most 1024 bytes.
 	ProviderId string `protobuf:"bytes,1,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
 	// The owner that is displaced, exactly as stamped; absent: the instance must be unowned.
 	TakeOverFrom  *Owner `protobuf:"bytes,2,opt,name=take_over_from,json=takeOverFrom,proto3" json:"take_over_from,omitempty"`

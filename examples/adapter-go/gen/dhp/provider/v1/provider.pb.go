@@ -366,7 +366,7 @@ type GetProviderInfoResponse struct {
 	Capabilities []Capability `protobuf:"varint,5,rep,packed,name=capabilities,proto3,enum=dhp.provider.v1.Capability" json:"capabilities,omitempty"`
 	// Where key and owner are kept at the vendor.
 	StampPlace StampPlace `protobuf:"varint,6,opt,name=stamp_place,json=stampPlace,proto3,enum=dhp.provider.v1.StampPlace" json:"stamp_place,omitempty"`
-	// How long after a mutation the vendor's reads may still show the state before it.
+	// How long after a mutation the vendor's reads may still show the state before it. Required.
 	VisibilityLag *durationpb.Duration `protobuf:"bytes,7,opt,name=visibility_lag,json=visibilityLag,proto3" json:"visibility_lag,omitempty"`
 	// True when the vendor's lists show each committed mutation at once.
 	ListsAreConsistent bool `protobuf:"varint,8,opt,name=lists_are_consistent,json=listsAreConsistent,proto3" json:"lists_are_consistent,omitempty"`
@@ -374,7 +374,7 @@ type GetProviderInfoResponse struct {
 	Regions []string `protobuf:"bytes,9,rep,name=regions,proto3" json:"regions,omitempty"`
 	// JSON Schema (draft 2020-12) of spec.parameters, an object whose values are strings.
 	ParameterSchemaJson string `protobuf:"bytes,10,opt,name=parameter_schema_json,json=parameterSchemaJson,proto3" json:"parameter_schema_json,omitempty"`
-	// Numbers that callers must know.
+	// Numbers that callers must know. Required.
 	Limits        *ProviderLimits `protobuf:"bytes,11,opt,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -494,11 +494,11 @@ type ProviderLimits struct {
 	NameBytesMax *int32 `protobuf:"varint,1,opt,name=name_bytes_max,json=nameBytesMax,proto3,oneof" json:"name_bytes_max,omitempty"`
 	// Vendor calls per second this adapter allows itself, per account.
 	CallsPerSecond *float64 `protobuf:"fixed64,2,opt,name=calls_per_second,json=callsPerSecond,proto3,oneof" json:"calls_per_second,omitempty"`
-	// How often WatchHealth reads each target.
+	// How often WatchHealth reads each target. Required with CAPABILITY_WATCH_HEALTH.
 	SweepInterval *durationpb.Duration `protobuf:"bytes,3,opt,name=sweep_interval,json=sweepInterval,proto3" json:"sweep_interval,omitempty"`
-	// How long a mutation that was sent to the vendor may still take effect.
+	// How long a mutation that was sent to the vendor may still take effect. Required.
 	MutationDeadline *durationpb.Duration `protobuf:"bytes,4,opt,name=mutation_deadline,json=mutationDeadline,proto3" json:"mutation_deadline,omitempty"`
-	// What the adapter subtracts from not_after for clocks that differ.
+	// What the adapter subtracts from not_after for clocks that differ. Required; may be zero.
 	ClockSkewAllowance *durationpb.Duration `protobuf:"bytes,5,opt,name=clock_skew_allowance,json=clockSkewAllowance,proto3" json:"clock_skew_allowance,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -580,7 +580,8 @@ type EnsureRequest struct {
 	Target *Target `protobuf:"bytes,3,opt,name=target,proto3" json:"target,omitempty"`
 	// What it shall be. Required.
 	Spec *InstanceSpec `protobuf:"bytes,4,opt,name=spec,proto3" json:"spec,omitempty"`
-	// The caller's hash of `spec`, opaque, kept with the stamp where the vendor has room.
+	// The caller's hash of `spec`, opaque, kept with the stamp where the vendor has room. At most 128
+	// bytes.
 	SpecHash string `protobuf:"bytes,5,opt,name=spec_hash,json=specHash,proto3" json:"spec_hash,omitempty"`
 	// What an earlier answer said of this placement; evidence, not identity.
 	Recorded *Recorded `protobuf:"bytes,6,opt,name=recorded,proto3" json:"recorded,omitempty"`
@@ -895,11 +896,13 @@ type ListRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Where. Required.
 	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
-	// Only instances of this cluster; absent: all that carry our stamp.
+	// Only instances of this cluster, 1 to 253 bytes; absent: all that carry our stamp.
 	OwnerCluster *string `protobuf:"bytes,2,opt,name=owner_cluster,json=ownerCluster,proto3,oneof" json:"owner_cluster,omitempty"`
-	// At most so many in one answer; 0: the adapter chooses; above 1000 is read as 1000.
+	// At most so many in one answer; 0: the adapter chooses; above 1000 is read as 1000; below 0 is
+	// refused. May differ from page to page.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// next_page_token of an earlier answer to the same question; empty: the first page.
+	// next_page_token of an earlier answer to the same question, at most 8192 bytes; empty: the first
+	// page.
 	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -53,6 +53,12 @@ const (
 //   - NOT_FOUND is the vendor's own statement, made with valid credentials, at the right account and
 //     region. Nothing else becomes NOT_FOUND.
 //   - Credentials never appear in an answer, an error or a log.
+//   - A field that is missing, too long, or has control characters in it (but for the values of
+//     parameters) is refused with INVALID_ARGUMENT before the vendor is touched. Lengths are bytes of
+//     UTF-8 unless the field's comment says characters; a message has at most 4 MiB.
+//   - BadRequest names fields by path. What a person wrote into the Kubernetes object goes by its name
+//     there: endpoint, region, account, displayName, parameters.NAME, quota.NAME, adopt.providerID.
+//     Other fields go by their name in the request: instance_key, owner.cluster, recorded.realm.
 //   - UNIMPLEMENTED with reason UNSUPPORTED or CONTRACT_VERSION says that this adapter lacks the RPC.
 type ProviderAPIClient interface {
 	// Says who this adapter is and what it can do. Never touches the vendor, so it answers while the
@@ -202,6 +208,12 @@ type ProviderAPI_WatchHealthClient = grpc.ServerStreamingClient[WatchHealthRespo
 //   - NOT_FOUND is the vendor's own statement, made with valid credentials, at the right account and
 //     region. Nothing else becomes NOT_FOUND.
 //   - Credentials never appear in an answer, an error or a log.
+//   - A field that is missing, too long, or has control characters in it (but for the values of
+//     parameters) is refused with INVALID_ARGUMENT before the vendor is touched. Lengths are bytes of
+//     UTF-8 unless the field's comment says characters; a message has at most 4 MiB.
+//   - BadRequest names fields by path. What a person wrote into the Kubernetes object goes by its name
+//     there: endpoint, region, account, displayName, parameters.NAME, quota.NAME, adopt.providerID.
+//     Other fields go by their name in the request: instance_key, owner.cluster, recorded.realm.
 //   - UNIMPLEMENTED with reason UNSUPPORTED or CONTRACT_VERSION says that this adapter lacks the RPC.
 type ProviderAPIServer interface {
 	// Says who this adapter is and what it can do. Never touches the vendor, so it answers while the
