@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { looksEdited } from "./health-overlay.ts";
+import { looksEdited, untilBelievedMs, withHealth } from "./health-overlay.ts";
 import type { ObservedInstance, ObservedSpec } from "./observed-instance.ts";
 import { ensuredAs } from "./outcome-fixture.ts";
 
@@ -36,4 +36,18 @@ test("an instance looks edited when a field that both looks show differs", () =>
 test("a look that shows no spec proves no edit", () => {
   assert.equal(looksEdited(shown(), shown({})), false);
   assert.equal(looksEdited(shown({}), shown()), false);
+});
+
+test("what the stream tells while it is not believed yet is looked at again when it is", () => {
+  const outcome = { ...ensuredAs("READY"), trustHealthAfterMs: 10_000 };
+  const seen = ensuredAs("READY", { billing: "OVERDUE" }).instance;
+  const health = (readAtMs: number) => ({ kind: "seen", instance: seen, readAtMs }) as const;
+  assert.equal(withHealth(outcome, health(4_000)), outcome);
+  assert.equal(untilBelievedMs(outcome, health(4_000)), 6_000);
+  assert.equal(untilBelievedMs(outcome, health(10_000)), 1_000);
+  assert.notEqual(withHealth(outcome, health(10_001)), outcome);
+  assert.equal(untilBelievedMs(outcome, health(10_001)), undefined);
+  assert.equal(untilBelievedMs(outcome, { kind: "pending" }), undefined);
+  const other = ensuredAs("READY", { providerID: "i-2" }).instance;
+  assert.equal(untilBelievedMs(outcome, { ...health(4_000), instance: other }), undefined);
 });

@@ -25,15 +25,33 @@ function isNewer(
   { instance, trustHealthAfterMs = 0 }: Outcome & { readonly kind: "ensured" },
   health: HealthView & { readonly kind: "seen" },
 ): boolean {
-  const isSame =
-    instance.providerID === health.instance.providerID && instance.realm === health.instance.realm;
-  return isSame && health.readAtMs > trustHealthAfterMs;
+  return isSameInstance(instance, health.instance) && health.readAtMs > trustHealthAfterMs;
 }
+
+/**
+ * How long until the stream is believed again after a change that a pass has made: it may have told
+ * something meanwhile that it will not tell twice. `undefined`: it is believed, or says nothing.
+ */
+export function untilBelievedMs(outcome: Outcome, health: HealthView): number | undefined {
+  if (outcome.kind !== "ensured" || health.kind !== "seen") return undefined;
+  if (!isSameInstance(outcome.instance, health.instance)) return undefined;
+  if (isNewer(outcome, health)) return undefined;
+  const waitMs = (outcome.trustHealthAfterMs ?? 0) - health.readAtMs;
+  return Math.min(Math.max(waitMs, believedMsMin), believedMsMax);
+}
+
+/** The next look at the vendor has to come first; and no wait is longer than a lag can be. */
+const believedMsMin = 1_000;
+const believedMsMax = 60_000;
 
 /** The instance that an outcome speaks of, where one was seen. */
 export function seenIn(outcome: Outcome): ObservedInstance | undefined {
   if (outcome.kind === "ensured") return outcome.instance;
   return outcome.kind === "suspended" ? outcome.seen : undefined;
+}
+
+function isSameInstance(left: ObservedInstance, right: ObservedInstance): boolean {
+  return left.providerID === right.providerID && left.realm === right.realm;
 }
 
 /** True when the stream shows another spec than the pass did: somebody edited it at the vendor. */

@@ -9,7 +9,7 @@ import type { DigitalHumanProvider } from "../resource/digital-human-provider.ts
 import { stallsAtMs } from "./conditions.ts";
 import type { ConditionInput, Outcome } from "./conditions.ts";
 import { identity } from "./decide.ts";
-import { withHealth } from "./health-overlay.ts";
+import { untilBelievedMs, withHealth } from "./health-overlay.ts";
 import { unwatched } from "./health-view.ts";
 import { fingerprintOf, isHeld } from "./memory.ts";
 import type { Memory } from "./memory.ts";
@@ -141,12 +141,13 @@ export class Reconciler {
   ): ReconcileResult {
     const { memories, clock } = this.#parts;
     const nowMs = clock.now();
-    if (result.isSettled && last !== undefined) {
-      const dueMs = Math.max(last.dueMs, last.holdUntilMs);
-      return { kind: "requeue", afterMs: Math.max(0, dueMs - nowMs) };
-    }
     // What the pass itself came to: health is laid over it anew each time.
     const outcome = result.outcome ?? input.outcome;
+    const healthMs = untilBelievedMs(outcome, input.health ?? unwatched) ?? Infinity;
+    if (result.isSettled && last !== undefined) {
+      const dueMs = Math.max(last.dueMs, last.holdUntilMs);
+      return { kind: "requeue", afterMs: Math.min(Math.max(0, dueMs - nowMs), healthMs) };
+    }
     const failures =
       outcome.kind === "failed" || isFailedRemoval(outcome) ? (last?.failures ?? 0) + 1 : 0;
     const due = nextDue(
@@ -175,7 +176,7 @@ export class Reconciler {
     const afterMs = Math.max(0, due.dueMs - nowMs);
     const failure = "failure" in outcome ? outcome.failure : undefined;
     return failure === undefined
-      ? { kind: "requeue", afterMs }
+      ? { kind: "requeue", afterMs: Math.min(afterMs, healthMs) }
       : {
           kind: "failed",
           message: failure.message,
