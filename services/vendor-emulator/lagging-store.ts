@@ -1,0 +1,34 @@
+/** Records with their past, so that lists can show the world as it was a while ago. */
+
+/** State from `atMs` on; absent: deleted. */
+interface Version<Record> {
+  readonly atMs: number;
+  readonly record: Record | undefined;
+}
+
+const recordsMax = 20_000;
+const versionsMax = 100;
+
+export class LaggingStore<Record> {
+  readonly #versions = new Map<string, readonly Version<Record>[]>();
+
+  /** As it was `lagMs` ago. */
+  get(id: string, lagMs = 0): Record | undefined {
+    const untilMs = Date.now() - lagMs;
+    return this.#versions.get(id)?.findLast(({ atMs }) => atMs <= untilMs)?.record;
+  }
+
+  /** In the order in which they were first put. */
+  all(lagMs = 0): readonly Record[] {
+    return [...this.#versions.keys()].flatMap((id) => this.get(id, lagMs) ?? []);
+  }
+
+  /** @param record undefined: deleted */
+  put(id: string, record: Record | undefined): void {
+    const versions = this.#versions.get(id) ?? [];
+    if (versions.length === 0 && this.#versions.size >= recordsMax) {
+      throw new Error(`more than ${recordsMax} records`);
+    }
+    this.#versions.set(id, [...versions, { atMs: Date.now(), record }].slice(-versionsMax));
+  }
+}
