@@ -53,8 +53,9 @@ export const acmeAdapter: Adapter = {
         },
         speed: {
           type: "string",
-          pattern: "^(0|[1-9][0-9]?)(\\.[0-9]{1,2})?$",
-          description: "How fast it speaks; 1 is normal.",
+          // One form for one value: "1.0" would be drift against the vendor's 1 for ever.
+          pattern: "^(0|[1-9][0-9]?)(\\.[0-9]?[1-9])?$",
+          description: "How fast it speaks; 1 is normal. No zeros at the end.",
         },
       },
     },

@@ -26,7 +26,6 @@ test("the adapter keeps every promise of the contract", { timeout: 300_000 }, as
       parameters: { voice: "calm", speed: "1" },
       changed: { speed: "1.5" },
       invalid: { speed: "fast" },
-      normalised: { speed: "1.0" },
     },
     flags: ["--read-timeout=1s", "--circuit-open=1s", "--sweep-interval=1s"],
   });
