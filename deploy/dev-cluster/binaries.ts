@@ -6,7 +6,7 @@ import { readDevClusterOptions } from "./dev-cluster-options.ts";
 const kubernetesVersion = "v1.36.3";
 
 /** The programs that are built from Go modules, by the name of their file. */
-export type BinaryName = "cluster" | "kubectl" | "livekit" | "grpcurl" | "guard";
+export type BinaryName = "cluster" | "kubectl" | "livekit" | "grpcurl" | "guard" | "adapter-go";
 
 const versionVariables = [
   ["gitVersion", kubernetesVersion],
@@ -26,10 +26,18 @@ const recipes: Readonly<Record<BinaryName, BuildRecipe>> = {
   kubectl: recipe("kubectl", "cluster", "k8s.io/kubernetes/cmd/kubectl", kubernetesVariables),
   livekit: recipe("livekit", "livekit", "github.com/livekit/livekit-server/cmd/server"),
   grpcurl: recipe("grpcurl", "grpcurl", "github.com/fullstorydev/grpcurl/cmd/grpcurl"),
+  "adapter-go": recipe("adapter-go", "../../examples/adapter-go", "."),
 };
 
 /** All names, in the order in which builds are best run: the small ones say early what is wrong. */
-export const binaryNames = ["guard", "cluster", "kubectl", "livekit", "grpcurl"] as const;
+export const binaryNames = [
+  "guard",
+  "adapter-go",
+  "cluster",
+  "kubectl",
+  "livekit",
+  "grpcurl",
+] as const satisfies readonly BinaryName[];
 
 export interface EnsureBinaryOptions {
   /** Told about a build that takes place or is waited for; lines on standard error when absent. */
@@ -58,6 +66,7 @@ export function ensureBinary(name: BinaryName, options: EnsureBinaryOptions = {}
   return path;
 }
 
+/** @param module folder of go.mod, relative to this one */
 function recipe(
   name: BinaryName,
   module: string,

@@ -34,6 +34,22 @@ test("changed sources, versions and flags make another program", async (t) => {
   assert.equal((await runCommand(paths[1] ?? "", [])).stderr, "changed");
 });
 
+test("sources in folders beneath count, tests do not", async (t) => {
+  const bench = await createBench(t);
+  const paths = [await bench.build()];
+  await writeFile(join(bench.module, "main_test.go"), "package main\n");
+  assert.equal(await bench.build(), paths[0]);
+  await mkdir(join(bench.module, "words"));
+  await writeFile(join(bench.module, "words", "words.go"), 'package words\n\nconst Hi = "hi"\n');
+  const main = source.replace("func", 'import "example.com/tiny/words"\n\nfunc');
+  await writeFile(join(bench.module, "main.go"), main.replace('"hello"', "words.Hi"));
+  paths.push(await bench.build());
+  await writeFile(join(bench.module, "words", "words.go"), 'package words\n\nconst Hi = "ho"\n');
+  paths.push(await bench.build());
+  assert.equal(new Set(paths).size, paths.length);
+  assert.equal((await runCommand(paths[2] ?? "", [])).stderr, "ho");
+});
+
 test("two builders at once build once", async (t) => {
   const bench = await createBench(t);
   const [left, right] = await Promise.all([bench.build(), bench.build()]);

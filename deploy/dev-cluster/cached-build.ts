@@ -146,14 +146,19 @@ async function readGoVersion(recipe: BuildRecipe, options: CachedBuildOptions): 
 async function contentHash(recipe: BuildRecipe, goVersion: string): Promise<string> {
   const hash = createHash("sha256");
   hash.update(JSON.stringify([goVersion, recipe.packagePath, buildFlags(recipe)]));
-  const names = (await readdir(recipe.moduleFolder)).filter(
-    (name) => name === "go.mod" || name === "go.sum" || name.endsWith(".go"),
+  const names = (await readdir(recipe.moduleFolder, { recursive: true })).filter(
+    (name) => name === "go.mod" || name === "go.sum" || isSource(name),
   );
   for (const name of names.sort()) {
     const content = await readFile(join(recipe.moduleFolder, name));
     hash.update(`${name} ${content.length}\n`).update(content);
   }
   return hash.digest("hex").slice(0, 24);
+}
+
+/** Tests are no part of a program: to change them builds nothing. */
+function isSource(name: string): boolean {
+  return name.endsWith(".go") && !name.endsWith("_test.go");
 }
 
 /** The end of the compiler's output without the list of packages. */

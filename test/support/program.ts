@@ -24,17 +24,31 @@ export interface Program extends RunningChild {
  * Starts `node <main> <flags> --port-file ...` and returns once it has written its ports.
  * `main` is relative to the repository.
  */
-export async function startProgram(
+export function startProgram(
   main: string,
   flags: readonly string[],
   environment: Readonly<Record<string, string>> = {},
 ): Promise<Program> {
+  const args = [join(root, main), ...flags];
+  return startExecutable({ name: main, program: process.execPath, args, environment });
+}
+
+/** The same of any program that takes --port-file, whatever it is written in. */
+export async function startExecutable(executable: {
+  /** How messages call it. */
+  readonly name: string;
+  /** Absolute path. */
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+}): Promise<Program> {
+  const { name, program, args, environment = {} } = executable;
   const folder = await mkdtemp(join(tmpdir(), "dhp-program-"));
   const portFile = join(folder, "ports.json");
   const child = await startChild({
-    name: main,
-    program: process.execPath,
-    args: [join(root, main), ...flags, "--port-file", portFile],
+    name,
+    program,
+    args: [...args, "--port-file", portFile],
     cwd: root,
     environment,
     readiness: { kind: "probe", probe: async () => (await readPorts(portFile)) !== undefined },
@@ -42,7 +56,7 @@ export async function startProgram(
   });
   const ports = await readPorts(portFile);
   await rm(folder, { recursive: true, force: true });
-  if (ports === undefined) throw new Error(`${main} took its port file back`);
+  if (ports === undefined) throw new Error(`${name} took its port file back`);
   return { ...child, ports };
 }
 
