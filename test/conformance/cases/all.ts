@@ -13,6 +13,8 @@ import { ensureCases } from "./ensure.ts";
 import { infoCases } from "./info.ts";
 import { requestSizeCases } from "./request-sizes.ts";
 import { requestCases } from "./requests.ts";
+import { vendorErrorCases } from "./vendor-errors.ts";
+import { lostAnswerCases } from "./lost-answers.ts";
 
 export const allCases: readonly ConformanceCase[] = [
   ...infoCases,
@@ -28,4 +30,6 @@ export const allCases: readonly ConformanceCase[] = [
   ...releaseCases,
   ...versionCases,
   ...listCases,
+  ...vendorErrorCases,
+  ...lostAnswerCases,
 ];

@@ -92,6 +92,11 @@ export class Subject {
     return mutationDeadlineMs + visibilityLagMs + clockSkewMs;
   }
 
+  /** How long absence still proves nothing; 0: it does. */
+  get doubtLeftMs(): number {
+    return Math.max(0, this.#doubtUntilMs - Date.now());
+  }
+
   /** @param roomMs beyond the adapter's allowance for clocks */
   notAfter(roomMs = notAfterRoomMs): ReturnType<typeof timestampFromMs> {
     return timestampFromMs(Date.now() + this.#parts.settling.clockSkewMs + roomMs);
