@@ -185,7 +185,7 @@ func TestACreateStepsBackFromAnOlderOne(t *testing.T) {
 	// Another process commits its create between our look and ours.
 	b.vendor.fault = func(call string) error {
 		if call == "create" && b.vendor.records[place{"acct-1", "eu"}] == nil {
-			b.vendor.records[place{"acct-1", "eu"}] = map[string]*record{older.ID: {now: older}}
+			b.vendor.records[place{"acct-1", "eu"}] = map[string]*record{older.ID: {Now: older}}
 		}
 		return nil
 	}

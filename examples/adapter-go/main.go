@@ -57,6 +57,7 @@ func readOptions(args []string) (options, error) {
 	flags.DurationVar(&given.drainTimeout, "drain-timeout", 20*time.Second, "how long calls in flight may take after SIGTERM")
 	flags.StringVar(&given.buildVersion, "build-version", "development", "what GetProviderInfo calls this build")
 	flags.DurationVar(&given.vendor.Delay, "vendor-delay", 0, "how long the vendor takes for each call; it acts after half of it")
+	flags.StringVar(&given.vendor.File, "vendor-file", "", "where the vendor keeps its instances, so that they outlive the process")
 	flags.DurationVar(&given.vendor.ListLag, "vendor-list-lag", 0, "the vendor's lists show what was so long ago")
 	flags.DurationVar(&given.vendor.CreateTime, "vendor-create-time", 0, "how long a new instance is provisioning")
 	flags.DurationVar(&given.vendor.RemoveTime, "vendor-remove-time", 0, "how long a deleted instance is deleting")
@@ -81,7 +82,11 @@ func serveUntil(ctx context.Context, given options) error {
 	if err != nil {
 		return err
 	}
-	served := newServer(newAdapter(given), config)
+	made := newAdapter(given)
+	if err := made.vendor.load(); err != nil {
+		return err
+	}
+	served := newServer(made, config)
 	ended := make(chan error, 1)
 	go func() { ended <- served.serve(listener) }()
 	slog.Info("adapter started", "address", listener.Addr().String(), "isTLS", config != nil)

@@ -72,6 +72,7 @@ type vendorOptions struct {
 	ListLag    time.Duration // lists show what was so long ago
 	CreateTime time.Duration // how long a new speaker is starting
 	RemoveTime time.Duration // how long a deleted speaker is removing
+	File       string        // where speakers outlive the process; empty: nowhere
 }
 
 type vendor struct {
@@ -86,10 +87,10 @@ type vendor struct {
 
 // record is a speaker with what lists still show of it.
 type record struct {
-	now       speaker
-	removedAt time.Time // zero: it was not removed
-	before    *speaker  // what it was before the latest change; nil: not there
-	changedAt time.Time
+	Now       speaker
+	RemovedAt time.Time // zero: it was not removed
+	Before    *speaker  // what it was before the latest change; nil: not there
+	ChangedAt time.Time
 }
 
 func newVendor(options vendorOptions) *vendor {
@@ -112,7 +113,7 @@ func (v *vendor) CreateSpeaker(ctx context.Context, at place, draft speaker) (st
 		if v.records[at] == nil {
 			v.records[at] = map[string]*record{}
 		}
-		v.records[at][id] = &record{now: made, changedAt: now}
+		v.records[at][id] = &record{Now: made, ChangedAt: now}
 		v.count++
 		return nil
 	})
@@ -148,10 +149,10 @@ func (v *vendor) UpdateSpeaker(ctx context.Context, at place, id string, patch s
 		if err != nil {
 			return err
 		}
-		if !known.removedAt.IsZero() {
+		if !known.RemovedAt.IsZero() {
 			return &vendorError{Code: vendorSpeakerBusy, Text: "it is being removed"}
 		}
-		if patch.Language != nil && *patch.Language != known.now.Language {
+		if patch.Language != nil && *patch.Language != known.Now.Language {
 			return &vendorError{Code: vendorBadValue, Text: "language cannot be changed"}
 		}
 		known.change(now, func(s *speaker) {
@@ -176,9 +177,9 @@ func (v *vendor) DeleteSpeaker(ctx context.Context, at place, id string) error {
 		if err != nil {
 			return err
 		}
-		if known.removedAt.IsZero() {
+		if known.RemovedAt.IsZero() {
 			known.change(now, func(*speaker) {})
-			known.removedAt = now
+			known.RemovedAt = now
 		}
 		return nil
 	})
@@ -244,7 +245,10 @@ func (v *vendor) answer(name string, act func(now time.Time) error) error {
 			return err
 		}
 	}
-	return act(time.Now())
+	if err := act(time.Now()); err != nil {
+		return err
+	}
+	return v.save(name)
 }
 
 func (v *vendor) find(at place, id string, now time.Time) (*record, error) {
@@ -256,14 +260,14 @@ func (v *vendor) find(at place, id string, now time.Time) (*record, error) {
 }
 
 func (v *vendor) isGone(known *record, now time.Time) bool {
-	return !known.removedAt.IsZero() && now.Sub(known.removedAt) >= v.options.RemoveTime
+	return !known.RemovedAt.IsZero() && now.Sub(known.RemovedAt) >= v.options.RemoveTime
 }
 
 func (v *vendor) shown(known *record, now time.Time) speaker {
-	shown := known.now
+	shown := known.Now
 	shown.Labels = maps.Clone(shown.Labels)
 	switch {
-	case !known.removedAt.IsZero():
+	case !known.RemovedAt.IsZero():
 		shown.Status = speakerRemoving
 	case now.Sub(shown.CreatedAt) < v.options.CreateTime:
 		shown.Status = speakerStarting
@@ -277,10 +281,10 @@ func (v *vendor) shown(known *record, now time.Time) speaker {
 func (v *vendor) listed(at place, now time.Time) []speaker {
 	var speakers []speaker
 	for id, known := range v.records[at] {
-		isLate := now.Sub(known.changedAt) < v.options.ListLag
+		isLate := now.Sub(known.ChangedAt) < v.options.ListLag
 		switch {
-		case isLate && known.before != nil:
-			before := *known.before
+		case isLate && known.Before != nil:
+			before := *known.Before
 			before.Status = speakerOnline
 			speakers = append(speakers, before)
 		case isLate:
@@ -295,10 +299,10 @@ func (v *vendor) listed(at place, now time.Time) []speaker {
 }
 
 func (r *record) change(now time.Time, apply func(*speaker)) {
-	before := r.now
-	r.before, r.changedAt = &before, now
-	r.now.Labels = maps.Clone(r.now.Labels)
-	apply(&r.now)
+	before := r.Now
+	r.Before, r.ChangedAt = &before, now
+	r.Now.Labels = maps.Clone(r.Now.Labels)
+	apply(&r.Now)
 }
 
 func setIf[T any](field *T, value *T) {
