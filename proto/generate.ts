@@ -1,7 +1,7 @@
 /**
  * Generates proto/gen from the .proto files: TypeScript messages, and the descriptor set that the
- * reflection service answers from. `--check` generates beside and fails on any difference, so that
- * the committed code cannot drift from the contract.
+ * reflection service answers from; then the Go code of examples/adapter-go. `--check` generates
+ * beside and fails on any difference, so that the committed code cannot drift from the contract.
  */
 import { execFileSync } from "node:child_process";
 import {
@@ -49,6 +49,8 @@ function main(): void {
     } else {
       rmSync(committed, { recursive: true, force: true });
       cpSync(generated, committed, { recursive: true });
+      // By a template of its own, and compared by test/integration/go-adapter-code.test.ts: it needs Go.
+      buf(["generate"], join(root, "examples", "adapter-go"));
     }
   } finally {
     rmSync(work, { recursive: true, force: true });
@@ -82,9 +84,9 @@ function descriptorSet(): Uint8Array {
   );
 }
 
-function buf(args: readonly string[]): Uint8Array {
+function buf(args: readonly string[], cwd = root): Uint8Array {
   return execFileSync(join(root, "node_modules", ".bin", "buf"), args, {
-    cwd: root,
+    cwd,
     maxBuffer: 64 << 20,
     timeout: 120_000,
     stdio: ["ignore", "pipe", "inherit"],
