@@ -69,7 +69,7 @@ export const ensureAdoptCases: readonly ConformanceCase[] = [
       refused(await after.ensure({ adopt: { providerId, takeOverFrom: stranger } }), refusal);
       await adopted(after, { providerId, takeOverFrom: owner }, Change.ADOPTED);
       // Removed by whoever owns it now.
-      bench.subjects.push(after);
+      bench.subjects.splice(bench.subjects.indexOf(before), 1, after);
       await adopted(after, { providerId, takeOverFrom: owner }, Change.NONE);
       // Left in a file by the former owner, it does not take the instance back.
       refused(await before.ensure({ adopt: { providerId, takeOverFrom: owner } }), refusal);

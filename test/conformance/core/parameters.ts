@@ -39,7 +39,7 @@ export interface SuiteParameters {
   readonly unreachable?: SuiteTarget;
   /** A place whose account has no credential (its file is missing or empty). */
   readonly withoutCredential?: SuiteTarget;
-  /** spec.parameters that the vendor takes. {} when absent. */
+  /** spec.parameters that the vendor takes, in the notation that the adapter shows. {} when absent. */
   readonly parameters: Values;
   /** Values of one or more of them that an existing instance can be changed to. */
   readonly changed?: Values;

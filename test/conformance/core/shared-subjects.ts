@@ -8,7 +8,9 @@ export interface Shared {
   readonly instance: Instance;
 }
 
-const made = new WeakMap<Bench, Map<string, Shared>>();
+/** Less than a case has, so that what fails is said. */
+const makeTimeoutMs = 15_000;
+const made = new WeakMap<Bench, Map<string, Promise<Shared>>>();
 
 /** An instance of the run's own cluster. @param name within the run: a DNS label */
 export async function shared(bench: Bench, name = "shared"): Promise<Shared> {
@@ -21,13 +23,15 @@ export async function sharedForeign(bench: Bench): Promise<Shared> {
   return await once(bench, "foreign", () => bench.subject("foreign", { owner }));
 }
 
-async function once(bench: Bench, name: string, make: () => Subject): Promise<Shared> {
-  const known = made.get(bench) ?? new Map<string, Shared>();
+/** Where it cannot be made, every case that needs it says so at once. */
+function once(bench: Bench, name: string, subjectOf: () => Subject): Promise<Shared> {
+  const known = made.get(bench) ?? new Map<string, Promise<Shared>>();
   made.set(bench, known);
-  const before = known.get(name);
-  if (before !== undefined) return before;
-  const subject = make();
-  const entry = { subject, instance: await subject.converge() };
+  const entry = known.get(name) ?? makeShared(subjectOf());
   known.set(name, entry);
   return entry;
+}
+
+async function makeShared(subject: Subject): Promise<Shared> {
+  return { subject, instance: await subject.converge({}, makeTimeoutMs) };
 }

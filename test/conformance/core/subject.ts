@@ -155,6 +155,7 @@ export class Subject {
       if (reply.kind === "answer" && reply.answer.instance !== undefined) {
         return reply.answer.instance;
       }
+      if (isFinal(reply)) unmet("an instance", describeReply(reply));
       if (Date.now() > endMs) unmet(`an instance within ${timeoutMs} ms`, describeReply(reply));
       await this.#pause(reply);
     }
@@ -166,6 +167,7 @@ export class Subject {
     for (;;) {
       const reply = await this.delete(own);
       if (isGone(reply) && Date.now() >= this.#doubtUntilMs) return;
+      if (isFinal(reply)) unmet("it gone", describeReply(reply));
       if (Date.now() > endMs) unmet(`it gone within ${timeoutMs} ms`, describeReply(reply));
       await this.#pause(reply);
     }
@@ -197,6 +199,23 @@ export class Subject {
 /** True when the failure says that nothing was done, now or later. */
 function isSettled(failure: RpcFailure): boolean {
   return failure.outcome === "NOT_APPLIED" || failure.outcome === "APPLIED";
+}
+
+/** What no repetition mends: asking on would only take time. */
+const finalReasons: readonly string[] = [
+  "INVALID_FIELD",
+  "UNKNOWN_ACCOUNT",
+  "ENDPOINT_NOT_ALLOWED",
+  "NOT_OURS",
+  "OWNED_BY_ANOTHER",
+  "WRONG_REALM",
+  "IMMUTABLE_FIELD",
+  "UNSUPPORTED",
+  "CONTRACT_VERSION",
+];
+
+function isFinal(reply: Reply<unknown>): boolean {
+  return reply.kind === "failure" && finalReasons.includes(reply.failure.reason ?? "");
 }
 
 /** What Delete says when the vendor attests absence. */
