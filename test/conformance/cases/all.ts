@@ -15,6 +15,14 @@ import { requestSizeCases } from "./request-sizes.ts";
 import { requestCases } from "./requests.ts";
 import { vendorErrorCases } from "./vendor-errors.ts";
 import { lostAnswerCases } from "./lost-answers.ts";
+import { circuitCases } from "./circuit.ts";
+import { concurrencyCases } from "./concurrency.ts";
+import { consoleEditCases } from "./console-edits.ts";
+import { credentialCases } from "./credentials.ts";
+import { healthStreamCases } from "./health-stream.ts";
+import { identityAtVendorCases } from "./identity-at-vendor.ts";
+import { lastCases } from "./last.ts";
+import { spareCases } from "./spare.ts";
 
 export const allCases: readonly ConformanceCase[] = [
   ...infoCases,
@@ -32,4 +40,12 @@ export const allCases: readonly ConformanceCase[] = [
   ...listCases,
   ...vendorErrorCases,
   ...lostAnswerCases,
+  ...concurrencyCases,
+  ...identityAtVendorCases,
+  ...consoleEditCases,
+  ...healthStreamCases,
+  ...spareCases,
+  ...credentialCases,
+  ...circuitCases,
+  ...lastCases,
 ];

@@ -13,6 +13,9 @@ import type { CapabilityName } from "./wire-words.ts";
 import { WireClient } from "./wire-client.ts";
 import type { WireClientOptions } from "./wire-client.ts";
 
+/** What of a subject is not as usual. */
+type OwnSubject = Partial<Pick<SubjectParts, "key" | "owner" | "target" | "spec">>;
+
 export interface BenchParts {
   /** Lower-case letters and digits; unique for each run. */
   readonly runId: string;
@@ -79,13 +82,17 @@ export class Bench {
   }
 
   /** A new key and everything to ask for it. @param name within the run: a DNS label */
-  subject(
-    name: string,
-    own: Partial<Pick<SubjectParts, "key" | "owner" | "target" | "spec">> = {},
-  ): Subject {
+  subject(name: string, own: OwnSubject = {}): Subject {
+    const subject = this.unmade(name, own);
+    this.subjects.push(subject);
+    return subject;
+  }
+
+  /** The same for a case that can make nothing of it: the end of the run does not remove it. */
+  unmade(name: string, own: OwnSubject = {}): Subject {
     const { parameters } = this;
     const displayName = `${this.runId} ${name}`.slice(0, this.info.limits?.nameBytesMax ?? 60);
-    const subject = new Subject({
+    return new Subject({
       key: `conformance-${this.runId}/default/${name}`,
       owner: { cluster: this.cluster, uid: `uid-${name}` },
       target: parameters.target,
@@ -97,8 +104,6 @@ export class Bench {
       client: () => this.#client,
       ...own,
     });
-    this.subjects.push(subject);
-    return subject;
   }
 
   /** Another connection, closed by whoever asked for it. */

@@ -86,6 +86,11 @@ export class Subject {
     return new Subject({ ...this.#parts, ...own });
   }
 
+  /** The same over another connection. */
+  through(client: WireClient): Subject {
+    return new Subject({ ...this.#parts, client: () => client });
+  }
+
   /** How long after `notAfter()` a lost mutation may still show. */
   get settlingMs(): number {
     const { mutationDeadlineMs, visibilityLagMs, clockSkewMs } = this.#parts.settling;

@@ -23,6 +23,8 @@ export interface ElevenLabsRig {
   readonly parameters: SuiteParameters;
   /** The same as a file. */
   readonly parametersFile: string;
+  /** The emulator's port behind the scenes, in the words of every vendor; absent: it has none. */
+  readonly vendorFaultsUrl: string | undefined;
   /** Carries out steps of the emulator's scripts; ids of agents they made. */
   script(...steps: readonly object[]): Promise<readonly string[]>;
   agents(): Promise<readonly AgentRecord[]>;
@@ -47,6 +49,7 @@ export async function startElevenLabsRig(flags: readonly string[] = []): Promise
     emulator,
     parameters: parseParameters(document, parametersFile),
     parametersFile,
+    vendorFaultsUrl: await faultsUrlOf(emulator),
     script,
     agents: async () => JSON.parse(await ask("GET", "/world")).agents,
     stop: async () => {
@@ -54,6 +57,11 @@ export async function startElevenLabsRig(flags: readonly string[] = []): Promise
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+async function faultsUrlOf({ faultUrl }: Emulator): Promise<string | undefined> {
+  const { status } = await exchange("GET", `${faultUrl}/conformance`);
+  return status === 200 ? faultUrl : undefined;
 }
 
 async function writeFiles(
