@@ -156,12 +156,12 @@ describe("the conformance command over mutual TLS", () => {
 
   before(async () => {
     const [ours, theirs] = await Promise.all([
-      createTestAuthority("conformance"),
+      createTestAuthority("authority of the tests"),
       createTestAuthority("somebody else"),
     ]);
     server = testTlsFiles(await ours.issue(["localhost", "127.0.0.1"]), ours.pem);
-    client = testTlsFiles(await ours.issue(["conformance"]), ours.pem);
-    stranger = testTlsFiles(await theirs.issue(["conformance"]), theirs.pem);
+    client = testTlsFiles(await ours.issue(["suite"]), ours.pem);
+    stranger = testTlsFiles(await theirs.issue(["suite"]), theirs.pem);
     const { start = [] } = rig.parameters;
     const { certFile, keyFile, caFile } = server;
     const tls = [`--tls-cert=${certFile}`, `--tls-key=${keyFile}`, `--tls-ca=${caFile}`];
