@@ -1,16 +1,19 @@
 /**
  * ElevenLabs' agents API on this machine: HTTPS with an authority of its own, faults on request, and
  * a record of who called what. Everything it cannot know of the vendor is a setting
- * (emulator/settings.ts); the port for scripts is described in emulator/fault-server.ts.
+ * (emulator/settings.ts); the port behind the scenes takes the words of every vendor
+ * (services/vendor-emulator/fault-words.ts) and scripts of its own (emulator/script-routes.ts).
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { createTestAuthority } from "../../services/contract/test-certificates.ts";
+import { startFaultServer } from "../../services/vendor-emulator/fault-server.ts";
 import { apiHosts, startApiServer } from "./emulator/api-server.ts";
 import { Director } from "./emulator/director.ts";
-import { startFaultServer } from "./emulator/fault-server.ts";
+import { NeutralDesk } from "./emulator/neutral-desk.ts";
+import { scriptRoutes } from "./emulator/script-routes.ts";
 import { permissions, World } from "./emulator/world.ts";
 
 /** A key that is good in workspace "global" from the start; scripts add others and revoke it. */
@@ -45,7 +48,10 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     const caFile = join(folder, "ca.crt");
     await writeFile(caFile, authority.pem);
     const api = await startApiServer({ world, director, tls, port });
-    const faults = await startFaultServer(world, director, faultPort).catch(async (error) => {
+    const faults = await startFaultServer(new NeutralDesk(world, director), {
+      port: faultPort,
+      ownRoutes: scriptRoutes(world, director),
+    }).catch(async (error) => {
       await api.close();
       throw error;
     });

@@ -2,10 +2,35 @@
 import { createServer } from "node:http";
 import type { IncomingMessage } from "node:http";
 
-import type { VendorDesk } from "./vendor-desk.ts";
 import { parseEdit, parseFault, parseSwitches } from "./fault-parse.ts";
+import type {
+  Edit,
+  EmulatedInstance,
+  EmulatedRequest,
+  Fault,
+  Switches,
+  Vocabulary,
+} from "./fault-words.ts";
 import { closeServer, listenOnLoopback, readBody } from "./loopback-server.ts";
 import type { LoopbackServer } from "./loopback-server.ts";
+
+/** Who carries out what comes to the port. Throws Errors with plain words. */
+export interface FaultDesk {
+  readonly vocabulary: Vocabulary;
+  addFault(fault: Fault): void;
+  /** Those that are named change. */
+  turn(switches: Switches): void;
+  /** Ids of instances that it made. */
+  edit(edit: Edit): readonly string[];
+  /** Takes back all faults and switches; instances stay. */
+  reset(): void;
+  /** The truth, without lag. */
+  instances(): readonly EmulatedInstance[];
+  requestsSince(since: number): {
+    readonly requests: readonly EmulatedRequest[];
+    readonly next: number;
+  };
+}
 
 export interface FaultReply {
   readonly status: number;
@@ -16,7 +41,7 @@ export interface FaultReply {
 export type OwnFaultRoutes = (method: string, path: string, body: string) => FaultReply | undefined;
 
 export async function startFaultServer(
-  desk: VendorDesk,
+  desk: FaultDesk,
   options: { readonly port: number; readonly ownRoutes?: OwnFaultRoutes | undefined },
 ): Promise<LoopbackServer> {
   const server = createServer((request, response) => {
@@ -36,7 +61,7 @@ export async function startFaultServer(
 }
 
 async function reply(
-  desk: VendorDesk,
+  desk: FaultDesk,
   request: IncomingMessage,
   ownRoutes: OwnFaultRoutes | undefined,
 ): Promise<FaultReply> {
@@ -49,7 +74,7 @@ async function reply(
     case "GET /conformance":
       return { status: 200, body: desk.vocabulary };
     case "POST /conformance/faults":
-      desk.faults.add(parseFault(jsonOf(body), desk.vocabulary));
+      desk.addFault(parseFault(jsonOf(body), desk.vocabulary));
       return { status: 200, body: {} };
     case "POST /conformance/switches":
       desk.turn(parseSwitches(jsonOf(body), desk.vocabulary));

@@ -1,10 +1,12 @@
 /** One emulated vendor at work: its model, the faults that wait, the switches, and who asked what. */
 import { FaultList } from "./fault-list.ts";
+import type { FaultDesk } from "./fault-server.ts";
 import { networkEffects, operations } from "./fault-words.ts";
 import type {
   Edit,
   EmulatedInstance,
   EmulatedRequest,
+  Fault,
   Operation,
   Switches,
   Vocabulary,
@@ -22,7 +24,7 @@ const switchesAtFirst: Required<Switches> = {
 };
 const requestsMax = 100_000;
 
-export class VendorDesk {
+export class VendorDesk implements FaultDesk {
   readonly model: VendorModel;
   readonly faults = new FaultList();
   #switches = switchesAtFirst;
@@ -38,6 +40,10 @@ export class VendorDesk {
   get vocabulary(): Vocabulary {
     const { effects, switches, edits } = this.model.vocabulary;
     return { operations, effects: [...networkEffects, ...effects], switches, edits };
+  }
+
+  addFault(fault: Fault): void {
+    this.faults.add(fault);
   }
 
   turn(switches: Switches): void {

@@ -7,8 +7,12 @@ import { systemClock } from "../../../services/process/clock.ts";
 import { answerApi, ownerOf } from "./api.ts";
 import type { ApiAnswer, ApiRequest } from "./api.ts";
 import type { Director } from "./director.ts";
-import { closeServer, listenOnLoopback, readBody } from "./loopback-server.ts";
-import type { LoopbackServer } from "./loopback-server.ts";
+import {
+  closeServer,
+  listenOnLoopback,
+  readBody,
+} from "../../../services/vendor-emulator/loopback-server.ts";
+import type { LoopbackServer } from "../../../services/vendor-emulator/loopback-server.ts";
 import type { Effect, Fault } from "./script.ts";
 import { errorAnswer } from "./vendor-errors.ts";
 import type { RequestRecord, World } from "./world.ts";

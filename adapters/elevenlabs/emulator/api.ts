@@ -38,6 +38,8 @@ export function answerApi(world: World, request: ApiRequest): ApiAnswer {
   if (route === undefined) return noRoute(405);
   const key = keyOf(world, request);
   if ("status" in key) return key;
+  if (world.judgement === "wrong") return errorAnswer("invalid_api_key", world.settings);
+  if (world.judgement === "scopeless") return errorAnswer("missing_permissions", world.settings);
   if (!key.permissions.includes(route.needs)) {
     return errorAnswer("missing_permissions", world.settings, ` Needed: ${route.needs}.`);
   }

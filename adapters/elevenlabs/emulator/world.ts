@@ -54,6 +54,8 @@ const base32 = "0123456789abcdefghjkmnpqrstvwxyz";
 
 export class World {
   settings: EmulatorSettings = defaultSettings;
+  /** What the vendor thinks of every key, whatever it is. */
+  judgement: "good" | "wrong" | "scopeless" = "good";
   readonly keys = new Map<string, EmulatorKey>();
   readonly requests: RequestRecord[] = [];
   /** How many of the oldest requests are no longer recorded. */
@@ -62,6 +64,8 @@ export class World {
   readonly #subscriptions = new Map<string, Json>();
   #aheadMs = 0;
   #sequence = 0;
+  /** When the month of every subscription ends. */
+  readonly #resetSeconds = Math.floor(Date.now() / 1000) + 30 * 86_400;
 
   now(): number {
     return Date.now() + this.#aheadMs;
@@ -122,11 +126,10 @@ export class World {
   }
 
   subscription(workspace: string): Json {
-    const resetSeconds = Math.floor(this.now() / 1000) + 30 * 86_400;
     return (
       this.#subscriptions.get(workspace) ?? {
         ...freshSubscription,
-        next_character_count_reset_unix: resetSeconds,
+        next_character_count_reset_unix: this.#resetSeconds,
       }
     );
   }
