@@ -7,7 +7,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import type { Duration } from "@bufbuild/protobuf/wkt";
@@ -116,5 +116,5 @@ const isProgram = import.meta.url === pathToFileURL(process.argv[1] ?? "").href;
 if (isProgram) {
   const { is, should } = await readmeWithTable();
   if (is !== should) await writeFile(readme, should);
-  process.stdout.write(`${dirname(readme)}: ${is === should ? "as it was" : "written"}\n`);
+  process.stdout.write(`adapters/README.md: ${is === should ? "as it was" : "written"}\n`);
 }
