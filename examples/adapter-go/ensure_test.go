@@ -199,20 +199,23 @@ func TestACreateStepsBackFromAnOlderOne(t *testing.T) {
 
 func TestAVendorThatIsAtItKeepsTheKeyAndTheResultIsFoundAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAdapter(options{vendor: vendorOptions{Delay: 4 * time.Second}, endpointHosts: "api.parrot.example"})
+		a := newAdapter(options{vendor: vendorOptions{Delay: 2 * time.Second}, endpointHosts: "api.parrot.example"})
 		ensure := func(wait time.Duration) (*pb.EnsureResponse, error) {
 			ctx, cancel := context.WithTimeout(t.Context(), wait)
 			defer cancel()
 			late := func(r *pb.EnsureRequest) { r.NotAfter = timestamppb.New(time.Now().Add(time.Minute)) }
 			return a.Ensure(ctx, ensureRequest(late))
 		}
-		// The list takes 4 s, the create commits after 6 s and answers after 8 s.
-		_, err := ensure(7 * time.Second)
+		// The list takes 2 s, the create commits after 3 s and answers after 4 s.
+		_, err := ensure(3500 * time.Millisecond)
 		expectRefusal(t, err, refusal{code: codes.DeadlineExceeded, reason: "VENDOR_TIMEOUT", outcome: pb.Outcome_OUTCOME_UNKNOWN})
 		_, err = ensure(time.Minute)
 		expectRefusal(t, err, refusal{code: codes.Aborted, reason: "BUSY", retries: true})
 		if !a.flights.idle(t.Context()) {
 			t.Fatal("not idle")
+		}
+		if known := a.flights.current("parrot:acct-1:eu " + testKey); known.id == "" || !known.isSeen {
+			t.Errorf("nobody has looked at what was made: %v", known)
 		}
 		response, err := ensure(time.Minute)
 		if err != nil || response.GetChange() != pb.Change_CHANGE_NONE {

@@ -22,7 +22,7 @@ async function run(command: string, args: readonly string[]): Promise<string> {
 }
 
 test("go test passes", async () => {
-  assert.match(await run("go", ["test", "./..."]), /^ok\s/m);
+  assert.match(await run("go", ["test", "-timeout=60s", "./..."]), /^ok\s/m);
 });
 
 test("go vet finds nothing", async () => {
