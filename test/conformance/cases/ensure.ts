@@ -185,6 +185,32 @@ export const ensureCases: readonly ConformanceCase[] = [
     },
   },
   {
+    name: "ensure/unknown-parameter-is-named",
+    promise: "a parameter that the schema does not have is INVALID_ARGUMENT, and makes nothing",
+    checks: ["error:bad-value", "list:outcome"],
+    needs: [
+      {
+        kind: "trait",
+        what: "a parameter schema with additionalProperties false",
+        isSo: ({ info }) => /"additionalProperties":\s*false/.test(info.parameterSchemaJson),
+      },
+    ],
+    fix: "check names against your schema; mind those that every object of your language has",
+    run: async (bench) => {
+      const { parameters } = bench.parameters;
+      const subject = bench.subject("unknown-parameter");
+      for (const name of ["nobodyKnows", "constructor", "toString", "no/such~name"]) {
+        const spec = { ...subject.spec, parameters: { ...parameters, [name]: "x" } };
+        refused(await subject.ensure({ spec }), {
+          reasons: ["INVALID_FIELD"],
+          outcomes: ["NOT_APPLIED"],
+          fields: [`parameters.${name}`],
+        });
+      }
+      await expectAbsent(bench, subject);
+    },
+  },
+  {
     name: "ensure/may-create-false-makes-nothing",
     promise: "absent and may_create false is ABORTED (IN_DOUBT) with RetryInfo, and makes nothing",
     checks: ["error:in-doubt", "list:outcome"],

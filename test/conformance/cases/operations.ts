@@ -5,18 +5,12 @@ import { ProviderAPI } from "../../../proto/gen/dhp/provider/v1/provider_pb.ts";
 import type { Bench } from "../core/bench.ts";
 import { callUnknown, checkHealth, firstOfWatch, reflectOn } from "../core/beside-services.ts";
 import { expect } from "../core/case.ts";
-import type { ConformanceCase, Need } from "../core/case.ts";
+import type { ConformanceCase } from "../core/case.ts";
 import { refused } from "../core/expectations.ts";
-import { describeReply, WireClient } from "../core/wire-client.ts";
-import type { WireClientOptions } from "../core/wire-client.ts";
+import { describeReply } from "../core/wire-client.ts";
+import type { WireClient } from "../core/wire-client.ts";
 
 const quickMs = 1_000;
-
-const servesTls: Need = {
-  kind: "trait",
-  what: "TLS with a client certificate (--tls-ca, --tls-cert, --tls-key)",
-  isSo: ({ wire }) => wire.tls?.cert !== undefined,
-};
 
 /** What GetProviderInfo comes to over another connection. */
 async function infoOver(client: WireClient): Promise<string> {
@@ -114,25 +108,6 @@ export const operationCases: readonly ConformanceCase[] = [
       expect(health === "SERVING", "health SERVING", () => health);
       const reasons = ["VENDOR_UNREACHABLE", "VENDOR_TIMEOUT", "CIRCUIT_OPEN"];
       refused(await waiting, { reasons });
-    },
-  },
-  {
-    name: "operations/tls-wants-a-client-certificate",
-    promise: "without a certificate of its authority, or without TLS, nobody is served",
-    checks: ["rule:tls"],
-    needs: [servesTls],
-    fix: "require and verify client certificates; serve no plaintext beside it",
-    run: async (bench) => {
-      const { address, tls } = bench.wire;
-      const ca = tls?.ca ?? "";
-      const intruders: readonly (readonly [string, WireClientOptions])[] = [
-        ["without a certificate", { address, secrets: [], tls: { ca } }],
-        ["without TLS", { address, secrets: [] }],
-      ];
-      for (const [how, options] of intruders) {
-        const said = await infoOver(new WireClient(options));
-        expect(!said.endsWith("OK"), `no answer ${how}`, () => said);
-      }
     },
   },
 ];
