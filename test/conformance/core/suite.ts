@@ -61,11 +61,18 @@ export async function runSuite(
   }
   waiting.sort((a, b) => a.sinceMs + a.later.afterMs - (b.sinceMs + b.later.afterMs));
   for (const { case: one, later, sinceMs } of waiting) {
-    await systemClock.sleep(Math.max(0, sinceMs + later.afterMs - Date.now()));
+    const waitMs = Math.max(0, sinceMs + later.afterMs - Date.now());
+    if (await isInterrupted(waitMs, options.signal)) break;
     add(await timed(one, laterTimeoutMs, later.check));
   }
   add(await lookForLeaks(bench));
   return results;
+}
+
+/** Waits; true at once when the run is to end meanwhile. */
+async function isInterrupted(waitMs: number, signal: AbortSignal | undefined): Promise<boolean> {
+  await systemClock.sleep(waitMs, signal).catch(() => undefined);
+  return signal?.aborted === true;
 }
 
 async function runCase(
