@@ -24,7 +24,7 @@ import { defaultWireOptions } from "../../services/vendor-http/wire.ts";
 import { createElevenLabsAdapter } from "./adapter.ts";
 import { emulatorApiKey, startEmulator } from "./emulator.ts";
 import type { Emulator } from "./emulator.ts";
-import { apiHosts } from "./emulator/api-server.ts";
+import { apiHosts } from "./emulator/workspaces.ts";
 import type { EmulatorSettings } from "./emulator/settings.ts";
 import type { AgentRecord, RequestRecord } from "./emulator/world.ts";
 

@@ -2,13 +2,14 @@
 import { createServer } from "node:https";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 
-import { assertNever } from "../process/assert-never.ts";
 import { systemClock } from "../process/clock.ts";
+import { undisturbed } from "./incident.ts";
+import type { Breakage, Ending } from "./incident.ts";
 import { closeServer, listenOnLoopback, readBody } from "./loopback-server.ts";
 import type { LoopbackServer } from "./loopback-server.ts";
-import type { Fault, NetworkEffect, Operation, VendorEffect } from "./fault-words.ts";
-import { networkEffects } from "./fault-words.ts";
 import type { VendorDesk } from "./vendor-desk.ts";
 import type { ApiAnswer, ApiRequest } from "./vendor-model.ts";
 
@@ -22,12 +23,19 @@ const oversizedBytes = 64 << 20;
 const pieceBytes = 1 << 20;
 
 export async function startApiServer({ desk, tls, port }: ApiServerParts): Promise<LoopbackServer> {
+  // By the port of the other side: a reset has to happen below TLS, since the encrypted socket can
+  // only say goodbye.
   const sockets = new Map<number, Socket>();
+  const stopping = new AbortController();
   const server = createServer({ ...tls, minVersion: "TLSv1.2" }, (request, response) => {
-    const visit = new Visit(desk, response, sockets);
-    visit.serve(request).catch(() => request.socket.destroy());
+    const visit = new Visit(desk, response, stopping.signal);
+    visit.serve(request).then(
+      (ending) => {
+        if (ending === "reset") sockets.get(request.socket.remotePort ?? 0)?.resetAndDestroy();
+      },
+      (error: unknown) => fail(response, error),
+    );
   });
-  // A reset has to happen below TLS: the encrypted socket can only say goodbye.
   server.on("connection", (socket: Socket) => {
     const remote = socket.remotePort ?? 0;
     sockets.set(remote, socket);
@@ -35,136 +43,110 @@ export async function startApiServer({ desk, tls, port }: ApiServerParts): Promi
   });
   server.keepAliveTimeout = 30_000;
   const taken = await listenOnLoopback(server, port);
-  return { port: taken, close: () => closeServer(server) };
+  return {
+    port: taken,
+    close: async () => {
+      stopping.abort(new Error("the emulator stops"));
+      const closed = closeServer(server);
+      for (const socket of sockets.values()) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+/** A mistake of the model's is told to whoever writes it; the vendor's own words are in `say`. */
+function fail(response: ServerResponse, error: unknown): void {
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  const words = error instanceof Error ? error.message : String(error);
+  response.writeHead(500, { "content-type": "text/plain; charset=utf-8" });
+  response.end(`the emulator failed: ${words}`);
 }
 
 /** One request from its arrival to its answer. */
 class Visit {
   readonly #desk: VendorDesk;
   readonly #response: ServerResponse;
-  readonly #sockets: ReadonlyMap<number, Socket>;
+  readonly #stopped: AbortSignal;
 
-  constructor(desk: VendorDesk, response: ServerResponse, sockets: ReadonlyMap<number, Socket>) {
+  constructor(desk: VendorDesk, response: ServerResponse, stopped: AbortSignal) {
     this.#desk = desk;
     this.#response = response;
-    this.#sockets = sockets;
+    this.#stopped = stopped;
   }
 
-  async serve(incoming: IncomingMessage): Promise<void> {
+  /** @returns "reset": what is left to do, below TLS */
+  async serve(incoming: IncomingMessage): Promise<Ending["kind"]> {
     const request = apiRequestOf(incoming, await readBody(incoming));
-    const { model, faults } = this.#desk;
-    const operation = model.operationOf(request) ?? "any";
-    const fault = faults.meet(operation);
-    if (fault === undefined) {
-      this.#send(this.#carryOut(operation, request));
-      return;
-    }
-    if (isNetworkEffect(fault.effect))
-      await this.#befall(fault.effect, { fault, operation, request });
-    else this.#refuse(fault.effect, { fault, operation, request });
+    const incident = this.#desk.meet(request);
+    const { delayMs, meanwhile, isCarriedOut, answerDelayMs, ending } = incident;
+    await this.#wait(delayMs);
+    meanwhile?.();
+    const truth = isCarriedOut ? this.#desk.model.answer(request) : undefined;
+    const sent = ending.kind === "instead" ? ending.answer() : (truth ?? { status: 200 });
+    const isWhole = ending.kind === "truth" || ending.kind === "instead";
+    this.#desk.record(request, {
+      truth,
+      sent: isWhole ? sent.status : ending.kind,
+      isDisturbed: incident !== undisturbed,
+    });
+    await this.#wait(answerDelayMs);
+    if (isWhole) this.#send(sent);
+    else await this.#breakOff(ending.kind, sent);
+    return ending.kind;
   }
 
-  #carryOut(operation: Operation, request: ApiRequest): ApiAnswer {
-    const answer = this.#desk.model.answer(request);
-    this.#desk.record(operation, answer);
-    return answer;
+  async #wait(delayMs = 0): Promise<void> {
+    if (delayMs > 0) await systemClock.sleep(delayMs, this.#stopped);
   }
 
-  /** The true answer where the fault comes after the effect; else none, and the request is recorded. */
-  #effectOf({ fault, operation, request }: Befallen): ApiAnswer | undefined {
-    if (fault.moment === "after") return this.#carryOut(operation, request);
-    this.#desk.record(operation, undefined);
-    return undefined;
-  }
-
-  #refuse(effect: VendorEffect, befallen: Befallen): void {
-    this.#effectOf(befallen);
-    const { fault, request } = befallen;
-    this.#send(this.#desk.model.say(effect, request, fault.retryAfterMs));
-  }
-
-  async #befall(effect: NetworkEffect, befallen: Befallen): Promise<void> {
-    const { fault, operation, request } = befallen;
-    switch (effect) {
-      case "slow": {
-        // Before: the vendor takes its time; after: its answer does.
-        const early = fault.moment === "after" ? this.#carryOut(operation, request) : undefined;
-        await systemClock.sleep(fault.delayMs ?? 0);
-        this.#send(early ?? this.#carryOut(operation, request));
-        return;
-      }
-      case "hang":
-        this.#effectOf(befallen);
-        return;
-      case "reset":
-        this.#effectOf(befallen);
-        this.#sockets.get(this.#response.socket?.remotePort ?? 0)?.resetAndDestroy();
-        return;
-      case "cut":
-        this.#cut(this.#carryOut(operation, request));
-        return;
-      case "html":
-        this.#effectOf(befallen);
-        this.#send({ status: 200, headers: html, body: "<html><h1>Welcome</h1></html>" });
-        return;
-      case "oversized":
-        this.#effectOf(befallen);
-        await this.#flood();
-        return;
-      case "redirect":
-        this.#effectOf(befallen);
-        this.#send({ status: 302, headers: { location: "https://elsewhere.example/" } });
-        return;
-      default:
-        assertNever(effect);
-    }
+  async #breakOff(breakage: Breakage, truth: ApiAnswer): Promise<void> {
+    if (breakage === "cut") this.#cut(truth);
+    if (breakage === "oversized") await this.#flood();
   }
 
   #cut({ status, body }: ApiAnswer): void {
-    const text = JSON.stringify(body ?? { cut: "off in the middle of this text" });
-    const headers = { "content-type": "application/json", "content-length": text.length + 16 };
-    this.#response.writeHead(status, headers);
-    const half = text.slice(0, Math.ceil(text.length / 2));
-    this.#response.write(half, () => this.#response.socket?.destroy());
+    const response = this.#response;
+    const end = (): void => void response.socket?.destroy();
+    if (body === undefined) {
+      // An empty answer is its head, so that is what is halved.
+      response.socket?.write("HTTP/1.1 2", end);
+      return;
+    }
+    const bytes = Buffer.from(textOf(body));
+    const { type } = contentOf(body);
+    response.writeHead(status, { "content-type": type, "content-length": bytes.length });
+    response.write(bytes.subarray(0, Math.floor(bytes.length / 2)), end);
   }
 
   /** Piece by piece, as far as the other side reads. */
   async #flood(): Promise<void> {
-    const response = this.#response;
-    response.writeHead(200, { "content-type": "application/json" });
-    const piece = Buffer.alloc(pieceBytes, " ");
-    for (let sent = 0; sent < oversizedBytes && !response.destroyed; sent += pieceBytes) {
-      if (response.write(piece)) continue;
-      await Promise.race([
-        new Promise((resolve) => response.once("drain", resolve)),
-        new Promise((resolve) => response.once("close", resolve)),
-      ]);
-    }
-    response.end("{}");
+    this.#response.writeHead(200, { "content-type": "application/json" });
+    await pipeline(Readable.from(flood()), this.#response).catch((_hungUp: unknown) => undefined);
   }
 
   #send({ status, headers = {}, body }: ApiAnswer): void {
-    const type = typeof body === "string" ? html : json;
-    if (body === undefined) this.#response.writeHead(status, { ...headers }).end();
+    if (body === undefined) this.#response.writeHead(status, headers).end();
     else {
-      this.#response
-        .writeHead(status, { ...type, ...headers })
-        .end(typeof body === "string" ? body : JSON.stringify(body));
+      const head = { "content-type": contentOf(body).type, ...headers };
+      this.#response.writeHead(status, head).end(textOf(body));
     }
   }
 }
 
-interface Befallen {
-  readonly fault: Fault;
-  readonly operation: Operation;
-  readonly request: ApiRequest;
+function* flood(): Generator<Buffer> {
+  const piece = Buffer.alloc(pieceBytes, " ");
+  for (let sent = 0; sent < oversizedBytes; sent += pieceBytes) yield piece;
 }
 
-const html = { "content-type": "text/html; charset=utf-8" } as const;
-const json = { "content-type": "application/json" } as const;
+function contentOf(body: unknown): { readonly type: string } {
+  return { type: typeof body === "string" ? "text/html; charset=utf-8" : "application/json" };
+}
 
-function isNetworkEffect(effect: Fault["effect"]): effect is NetworkEffect {
-  return networkEffects.some((name) => name === effect);
+function textOf(body: unknown): string {
+  return typeof body === "string" ? body : JSON.stringify(body);
 }
 
 function apiRequestOf(incoming: IncomingMessage, body: string): ApiRequest {

@@ -20,15 +20,19 @@ export function parseFault(json: unknown, known: Pick<Vocabulary, "effects">): F
   ]);
   const effects = [...networkEffects, ...known.effects];
   const effect = oneOf(fields, "effect", effects);
-  const skip = optionalCount(fields, "skip", timesMax);
-  const delayMs = optionalCount(fields, "delayMs", delayMsMax);
-  const retryAfterMs = optionalCount(fields, "retryAfterMs", dayMs);
+  const skip = countOf(fields, "skip", { min: 0, max: timesMax });
+  const delayMs = countOf(fields, "delayMs", { min: 1, max: delayMsMax });
+  const retryAfterMs = countOf(fields, "retryAfterMs", { min: 0, max: dayMs });
   if (effect === "slow" && delayMs === undefined) throw new Error("delayMs: slow needs it");
+  if (effect !== "slow" && delayMs !== undefined) throw new Error("delayMs: only slow takes it");
+  if (effect !== "throttled" && retryAfterMs !== undefined) {
+    throw new Error("retryAfterMs: only throttled takes it");
+  }
   return {
     operation: oneOf(fields, "operation", operations),
     moment: oneOf(fields, "moment", ["before", "after"]),
     effect,
-    times: optionalCount(fields, "times", timesMax) ?? 1,
+    times: countOf(fields, "times", { min: 1, max: timesMax }) ?? 1,
     ...(skip === undefined ? {} : { skip }),
     ...(delayMs === undefined ? {} : { delayMs }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
@@ -41,29 +45,27 @@ export function parseSwitches(json: unknown, known: Pick<Vocabulary, "switches">
     if (known.switches.some((one) => one === name)) continue;
     throw new Error(`${name}: this vendor has no such switch; it has ${known.switches.join(", ")}`);
   }
-  const ms = (name: "listLagMs" | "deletionMs" | "provisionMs"): Switches => {
-    const value = optionalCount(fields, name, dayMs);
-    return value === undefined ? {} : { [name]: value };
-  };
-  const pageSize = optionalCount(fields, "pageSize", timesMax);
-  const { awaitsHuman } = fields;
+  const listLagMs = countOf(fields, "listLagMs", { min: 0, max: dayMs });
+  const deletionMs = countOf(fields, "deletionMs", { min: 0, max: dayMs });
+  const provisionMs = countOf(fields, "provisionMs", { min: 0, max: dayMs });
+  const pageSize = countOf(fields, "pageSize", { min: 1, max: timesMax });
+  const { awaitsHuman, credential, billing } = fields;
   if (awaitsHuman !== undefined && typeof awaitsHuman !== "boolean") {
     throw new Error("awaitsHuman: want true or false");
   }
-  const choice = <const Value extends string>(
-    name: "credential" | "billing",
-    values: readonly Value[],
-  ): { readonly [key in typeof name]?: Value } =>
-    fields[name] === undefined ? {} : { [name]: oneOf(fields, name, values) };
   return {
-    ...ms("listLagMs"),
-    ...ms("deletionMs"),
-    ...ms("provisionMs"),
+    ...(listLagMs === undefined ? {} : { listLagMs }),
+    ...(deletionMs === undefined ? {} : { deletionMs }),
+    ...(provisionMs === undefined ? {} : { provisionMs }),
     ...(awaitsHuman === undefined ? {} : { awaitsHuman }),
-    ...(pageSize === undefined ? {} : { pageSize: Math.max(1, pageSize) }),
-    ...choice("credential", ["good", "wrong", "scopeless"]),
-    ...choice("billing", ["current", "overdue", "exhausted"]),
-  } as Switches;
+    ...(pageSize === undefined ? {} : { pageSize }),
+    ...(credential === undefined
+      ? {}
+      : { credential: oneOf(fields, "credential", ["good", "wrong", "scopeless"]) }),
+    ...(billing === undefined
+      ? {}
+      : { billing: oneOf(fields, "billing", ["current", "overdue", "exhausted"]) }),
+  };
 }
 
 export function parseEdit(json: unknown, known: Pick<Vocabulary, "edits">): Edit {
@@ -77,13 +79,18 @@ export function parseEdit(json: unknown, known: Pick<Vocabulary, "edits">): Edit
   return { edit, id };
 }
 
+export function parseNothing(json: unknown): void {
+  objectOf(json, []);
+}
+
 function objectOf(json: unknown, known: readonly string[]): Json {
   if (typeof json !== "object" || json === null || Array.isArray(json)) {
     throw new Error("want a JSON object");
   }
   const fields = Object.fromEntries(Object.entries(json));
   for (const name of Object.keys(fields)) {
-    if (!known.includes(name)) throw new Error(`${name}: not known; known are ${known.join(", ")}`);
+    if (known.includes(name)) continue;
+    throw new Error(`${name}: not known; known are ${known.join(", ") || "no fields"}`);
   }
   return fields;
 }
@@ -98,11 +105,15 @@ function oneOf<const Value extends string>(
   throw new Error(`${name}: ${JSON.stringify(fields[name])} is none of ${values.join(", ")}`);
 }
 
-function optionalCount(fields: Json, name: string, max: number): number | undefined {
+/** A whole number within limits, both included; undefined: absent. */
+function countOf(
+  fields: Json,
+  name: string,
+  { min, max }: { readonly min: number; readonly max: number },
+): number | undefined {
   const value = fields[name];
   if (value === undefined) return undefined;
-  if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= max) {
-    return value;
-  }
-  throw new Error(`${name}: want a whole number from 0 to ${max}`);
+  const isSound = typeof value === "number" && Number.isInteger(value);
+  if (isSound && value >= min && value <= max) return value;
+  throw new Error(`${name}: want a whole number from ${min} to ${max}`);
 }

@@ -2,35 +2,10 @@
 import { createServer } from "node:http";
 import type { IncomingMessage } from "node:http";
 
-import { parseEdit, parseFault, parseSwitches } from "./fault-parse.ts";
-import type {
-  Edit,
-  EmulatedInstance,
-  EmulatedRequest,
-  Fault,
-  Switches,
-  Vocabulary,
-} from "./fault-words.ts";
+import { parseEdit, parseFault, parseNothing, parseSwitches } from "./fault-parse.ts";
 import { closeServer, listenOnLoopback, readBody } from "./loopback-server.ts";
 import type { LoopbackServer } from "./loopback-server.ts";
-
-/** Who carries out what comes to the port. Throws Errors with plain words. */
-export interface FaultDesk {
-  readonly vocabulary: Vocabulary;
-  addFault(fault: Fault): void;
-  /** Those that are named change. */
-  turn(switches: Switches): void;
-  /** Ids of instances that it made. */
-  edit(edit: Edit): readonly string[];
-  /** Takes back all faults and switches; instances stay. */
-  reset(): void;
-  /** The truth, without lag. */
-  instances(): readonly EmulatedInstance[];
-  requestsSince(since: number): {
-    readonly requests: readonly EmulatedRequest[];
-    readonly next: number;
-  };
-}
+import type { VendorDesk } from "./vendor-desk.ts";
 
 export interface FaultReply {
   readonly status: number;
@@ -41,7 +16,7 @@ export interface FaultReply {
 export type OwnFaultRoutes = (method: string, path: string, body: string) => FaultReply | undefined;
 
 export async function startFaultServer(
-  desk: FaultDesk,
+  desk: VendorDesk,
   options: { readonly port: number; readonly ownRoutes?: OwnFaultRoutes | undefined },
 ): Promise<LoopbackServer> {
   const server = createServer((request, response) => {
@@ -61,7 +36,7 @@ export async function startFaultServer(
 }
 
 async function reply(
-  desk: FaultDesk,
+  desk: VendorDesk,
   request: IncomingMessage,
   ownRoutes: OwnFaultRoutes | undefined,
 ): Promise<FaultReply> {
@@ -74,20 +49,27 @@ async function reply(
     case "GET /conformance":
       return { status: 200, body: desk.vocabulary };
     case "POST /conformance/faults":
-      desk.addFault(parseFault(jsonOf(body), desk.vocabulary));
+      desk.faults.add(parseFault(jsonOf(body), desk.vocabulary));
       return { status: 200, body: {} };
     case "POST /conformance/switches":
       desk.turn(parseSwitches(jsonOf(body), desk.vocabulary));
       return { status: 200, body: {} };
     case "POST /conformance/edits":
-      return { status: 200, body: { ids: desk.edit(parseEdit(jsonOf(body), desk.vocabulary)) } };
+      return {
+        status: 200,
+        body: { ids: desk.model.edit(parseEdit(jsonOf(body), desk.vocabulary)) },
+      };
     case "POST /conformance/reset":
+      parseNothing(jsonOf(body));
       desk.reset();
       return { status: 200, body: {} };
     case "GET /conformance/instances":
-      return { status: 200, body: { instances: desk.instances() } };
+      return { status: 200, body: { instances: desk.model.instances() } };
     case "GET /conformance/requests":
-      return { status: 200, body: desk.requestsSince(sinceOf(url)) };
+      return {
+        status: 200,
+        body: { requests: desk.requests.since(sinceOf(url)), next: desk.requests.next },
+      };
     default:
       return { status: 404, body: { error: `there is no ${method} ${url.pathname}` } };
   }

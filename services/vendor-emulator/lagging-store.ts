@@ -10,11 +10,17 @@ const recordsMax = 20_000;
 const versionsMax = 100;
 
 export class LaggingStore<Record> {
+  readonly #now: () => number;
   readonly #versions = new Map<string, readonly Version<Record>[]>();
+
+  /** @param now the vendor's clock, in milliseconds */
+  constructor(now: () => number = Date.now) {
+    this.#now = now;
+  }
 
   /** As it was `lagMs` ago. */
   get(id: string, lagMs = 0): Record | undefined {
-    const untilMs = Date.now() - lagMs;
+    const untilMs = this.#now() - lagMs;
     return this.#versions.get(id)?.findLast(({ atMs }) => atMs <= untilMs)?.record;
   }
 
@@ -23,12 +29,12 @@ export class LaggingStore<Record> {
     return [...this.#versions.keys()].flatMap((id) => this.get(id, lagMs) ?? []);
   }
 
-  /** @param record undefined: deleted */
+  /** Throws when there are 20,000 already, deleted ones included. @param record undefined: deleted */
   put(id: string, record: Record | undefined): void {
     const versions = this.#versions.get(id) ?? [];
     if (versions.length === 0 && this.#versions.size >= recordsMax) {
       throw new Error(`more than ${recordsMax} records`);
     }
-    this.#versions.set(id, [...versions, { atMs: Date.now(), record }].slice(-versionsMax));
+    this.#versions.set(id, [...versions, { atMs: this.#now(), record }].slice(-versionsMax));
   }
 }

@@ -1,4 +1,4 @@
-/** What an emulator's servers need: a port on this machine, bounded bodies, a clean end. */
+/** What both of an emulator's servers need: a port on this machine, bounded bodies, a clean end. */
 import type { IncomingMessage, Server } from "node:http";
 import type { Server as TlsServer } from "node:https";
 
@@ -8,7 +8,8 @@ export interface LoopbackServer {
   close(): Promise<void>;
 }
 
-const bodyBytesMax = 1024 * 1024;
+const bodyBytesMax = 1 << 20;
+const bearableBytesMax = 16 << 20;
 
 /** @param port 0: any free one */
 export function listenOnLoopback(server: Server | TlsServer, port: number): Promise<number> {
@@ -29,15 +30,19 @@ export function closeServer(server: Server | TlsServer): Promise<void> {
   });
 }
 
-/** Rejects when it is larger than 1 MiB or does not come whole. */
+/**
+ * Rejects when it is larger than 1 MiB or does not come whole. Of a larger one the rest is read and
+ * thrown away, as long as it is bearable: who is still sending does not hear why it is refused.
+ */
 export async function readBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request) {
     const piece = Buffer.from(chunk);
     bytes += piece.length;
-    if (bytes > bodyBytesMax) throw new Error(`a body of more than ${bodyBytesMax} bytes`);
-    chunks.push(piece);
+    if (bytes > bearableBytesMax) break;
+    if (bytes <= bodyBytesMax) chunks.push(piece);
   }
+  if (bytes > bodyBytesMax) throw new Error(`a body of more than ${bodyBytesMax} bytes`);
   return Buffer.concat(chunks).toString("utf8");
 }

@@ -1,17 +1,11 @@
 /** One emulated vendor at work: its model, the faults that wait, the switches, and who asked what. */
 import { FaultList } from "./fault-list.ts";
-import type { FaultDesk } from "./fault-server.ts";
 import { networkEffects, operations } from "./fault-words.ts";
-import type {
-  Edit,
-  EmulatedInstance,
-  EmulatedRequest,
-  Fault,
-  Operation,
-  Switches,
-  Vocabulary,
-} from "./fault-words.ts";
-import type { ApiAnswer, VendorModel } from "./vendor-model.ts";
+import type { EmulatedRequest, Fault, Operation, Switches, Vocabulary } from "./fault-words.ts";
+import { incidentOf, undisturbed } from "./incident.ts";
+import type { Incident } from "./incident.ts";
+import { RequestLog } from "./request-log.ts";
+import type { ApiRequest, RequestEnd, VendorModel } from "./vendor-model.ts";
 
 const switchesAtFirst: Required<Switches> = {
   listLagMs: 0,
@@ -22,15 +16,13 @@ const switchesAtFirst: Required<Switches> = {
   credential: "good",
   billing: "current",
 };
-const requestsMax = 100_000;
 
-export class VendorDesk implements FaultDesk {
+export class VendorDesk {
   readonly model: VendorModel;
-  readonly faults = new FaultList();
+  /** In the common words. */
+  readonly faults = new FaultList<Fault>();
+  readonly requests = new RequestLog<EmulatedRequest>();
   #switches = switchesAtFirst;
-  #requests: EmulatedRequest[] = [];
-  /** How many of the oldest are no longer recorded. */
-  #dropped = 0;
 
   constructor(model: VendorModel) {
     this.model = model;
@@ -42,10 +34,6 @@ export class VendorDesk implements FaultDesk {
     return { operations, effects: [...networkEffects, ...effects], switches, edits };
   }
 
-  addFault(fault: Fault): void {
-    this.faults.add(fault);
-  }
-
   turn(switches: Switches): void {
     this.#switches = { ...this.#switches, ...switches };
     this.model.turn(this.#switches);
@@ -53,35 +41,29 @@ export class VendorDesk implements FaultDesk {
 
   reset(): void {
     this.faults.clear();
-    this.#switches = switchesAtFirst;
-    this.model.turn(this.#switches);
+    this.turn(switchesAtFirst);
   }
 
-  edit(edit: Edit): readonly string[] {
-    return this.model.edit(edit);
+  /** What befalls a request now, the common faults first. */
+  meet(request: ApiRequest): Incident {
+    const asked = this.#operationOf(request);
+    const fault = this.faults.meet(({ operation }) => operation === "any" || operation === asked);
+    if (fault !== undefined) return incidentOf(fault, request, this.model);
+    return this.model.incidentOf?.(request) ?? undisturbed;
   }
 
-  instances(): readonly EmulatedInstance[] {
-    return this.model.instances();
-  }
-
-  record(operation: Operation, answer: ApiAnswer | undefined): void {
-    this.#requests.push({
-      operation,
+  record(request: ApiRequest, end: RequestEnd): void {
+    const { change = "none", instanceId = "" } = end.truth ?? {};
+    this.requests.add({
+      operation: this.#operationOf(request),
       atMs: Date.now(),
-      change: answer?.change ?? "none",
-      id: answer?.instanceId ?? "",
+      change,
+      id: change === "none" ? "" : instanceId,
     });
-    if (this.#requests.length <= requestsMax) return;
-    this.#requests = this.#requests.slice(requestsMax / 2);
-    this.#dropped += requestsMax / 2;
+    this.model.ended?.(request, end);
   }
 
-  requestsSince(since: number): {
-    readonly requests: readonly EmulatedRequest[];
-    readonly next: number;
-  } {
-    const next = this.#dropped + this.#requests.length;
-    return { requests: this.#requests.slice(Math.max(0, since - this.#dropped)), next };
+  #operationOf(request: ApiRequest): Operation {
+    return this.model.operationOf(request) ?? "any";
   }
 }

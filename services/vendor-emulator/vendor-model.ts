@@ -2,6 +2,7 @@
  * What an emulator of one vendor has to say; everything else (HTTPS, faults, the port behind the
  * scenes, the record of requests) is the kit's (emulator.ts).
  */
+import type { Breakage, Incident } from "./incident.ts";
 import type {
   Edit,
   EmulatedInstance,
@@ -31,8 +32,18 @@ export interface ApiAnswer {
   readonly body?: unknown;
   /** What the request changed, for the record. */
   readonly change?: "created" | "updated" | "deleted";
-  /** Which instance it changed. */
+  /** Which instance it changed, or showed. */
   readonly instanceId?: string;
+}
+
+/** How a request ended. */
+export interface RequestEnd {
+  /** The true answer; undefined: the request took no effect. */
+  readonly truth: ApiAnswer | undefined;
+  /** Status of what was sent, or why there was none. */
+  readonly sent: number | Breakage;
+  /** A fault had a hand in it. */
+  readonly isDisturbed: boolean;
 }
 
 /** The vendor's world and words. Methods are called one at a time; none waits. */
@@ -59,4 +70,8 @@ export interface VendorModel {
   edit(edit: Edit): readonly string[];
   /** The truth, without lag. */
   instances(): readonly EmulatedInstance[];
+  /** What befalls a request by faults in words of the vendor's own; undefined: nothing. */
+  incidentOf?(request: ApiRequest): Incident | undefined;
+  /** For a record of the vendor's own beside the kit's. */
+  ended?(request: ApiRequest, end: RequestEnd): void;
 }

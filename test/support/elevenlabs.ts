@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { emulatorApiKey, startEmulator } from "../../adapters/elevenlabs/emulator.ts";
 import type { Emulator } from "../../adapters/elevenlabs/emulator.ts";
-import { apiHosts } from "../../adapters/elevenlabs/emulator/api-server.ts";
+import { apiHosts } from "../../adapters/elevenlabs/emulator/workspaces.ts";
 import type { AgentRecord, RequestRecord } from "../../adapters/elevenlabs/emulator/world.ts";
 import { exchange } from "../../adapters/elevenlabs/test-bench.ts";
 import { startProgram } from "./program.ts";

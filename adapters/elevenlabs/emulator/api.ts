@@ -1,38 +1,22 @@
 /** The vendor's API: one request in, one answer out, and what it changed. No sockets, no faults. */
+import type { Operation } from "../../../services/vendor-emulator/fault-words.ts";
+import type { ApiAnswer, ApiRequest } from "../../../services/vendor-emulator/vendor-model.ts";
 import { refusalsOf, voiceOf } from "./agent-settings.ts";
 import { answerList } from "./agent-list.ts";
 import { parseJson, recordOf } from "./json-shapes.ts";
 import type { Json } from "./json-shapes.ts";
 import { agentMissing, errorAnswer, noRoute, refused, voiceMissing } from "./vendor-errors.ts";
 import type { ErrorAnswer } from "./vendor-errors.ts";
-import type { AgentRecord, EmulatorKey, Permission, RequestRecord, World } from "./world.ts";
-
-export interface ApiRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly query: URLSearchParams;
-  /** Of the host that was asked. */
-  readonly workspace: string;
-  /** Header xi-api-key. */
-  readonly apiKey: string | undefined;
-  readonly body: string;
-}
-
-export interface ApiAnswer {
-  readonly status: number;
-  /** Absent: an empty body. */
-  readonly body?: unknown;
-  readonly change?: RequestRecord["change"];
-  readonly agentId?: string;
-}
+import type { AgentRecord, EmulatorKey, Permission, World } from "./world.ts";
+import { workspaceOf } from "./workspaces.ts";
 
 const agentsPath = "/v1/convai/agents";
+const agentPath = /^\/v1\/convai\/agents\/[^/]+$/;
 
 /** Serves one request; what it changes is committed when this returns. */
 export function answerApi(world: World, request: ApiRequest): ApiAnswer {
   const { method, path } = request;
-  const id = new RegExp(`^${agentsPath}/([^/]+)$`).exec(path)?.[1];
-  const routes = id !== undefined && path !== createPath ? agentRoutes : fixedRoutes[path];
+  const routes = routesOf(path);
   if (routes === undefined) return noRoute(404);
   const route = routes[method];
   if (route === undefined) return noRoute(405);
@@ -43,17 +27,33 @@ export function answerApi(world: World, request: ApiRequest): ApiAnswer {
   if (!key.permissions.includes(route.needs)) {
     return errorAnswer("missing_permissions", world.settings, ` Needed: ${route.needs}.`);
   }
-  return route.serve({ world, request, key, id: decodeURIComponent(id ?? "") });
+  return route.serve({ world, request, key, id: decodeURIComponent(path.split("/").at(-1) ?? "") });
+}
+
+/** What a request is for; undefined: nothing of agents. */
+export function operationOf({
+  method,
+  path,
+}: Pick<ApiRequest, "method" | "path">): Exclude<Operation, "any"> | undefined {
+  return routesOf(path)?.[method]?.operation;
+}
+
+function routesOf(path: string): Routes | undefined {
+  return Object.hasOwn(fixedRoutes, path)
+    ? fixedRoutes[path]
+    : agentPath.test(path)
+      ? agentRoutes
+      : undefined;
 }
 
 /** Whose key a request carries; a key is good in its own workspace only. */
 export function ownerOf(world: World, request: ApiRequest): EmulatorKey | undefined {
-  const key = world.keys.get(request.apiKey ?? "");
-  return key?.workspace === request.workspace ? key : undefined;
+  const key = world.keys.get(request.headers["xi-api-key"] ?? "");
+  return key?.workspace === workspaceOf(request.host) ? key : undefined;
 }
 
 function keyOf(world: World, request: ApiRequest): EmulatorKey | ErrorAnswer {
-  const { apiKey } = request;
+  const apiKey = request.headers["xi-api-key"];
   const { settings } = world;
   if (apiKey === undefined) return errorAnswer("needs_authorization", settings);
   const remark = settings.repeatsKey ? ` You sent ${apiKey}.` : "";
@@ -68,6 +68,8 @@ interface Call {
 }
 
 interface Route {
+  /** Absent: something beside agents. */
+  readonly operation?: Exclude<Operation, "any">;
   readonly needs: Permission;
   readonly serve: (call: Call) => ApiAnswer;
 }
@@ -77,9 +79,10 @@ type Routes = Readonly<Record<string, Route>>;
 const createPath = `${agentsPath}/create`;
 
 const fixedRoutes: Readonly<Record<string, Routes>> = {
-  [createPath]: { POST: { needs: "convai_write", serve: createAgent } },
+  [createPath]: { POST: { operation: "create", needs: "convai_write", serve: createAgent } },
   [agentsPath]: {
     GET: {
+      operation: "list",
       needs: "convai_read",
       serve: ({ world, request, key }) => answerList(world, key.workspace, request.query),
     },
@@ -94,22 +97,22 @@ const fixedRoutes: Readonly<Record<string, Routes>> = {
 };
 
 const agentRoutes: Routes = {
-  GET: { needs: "convai_read", serve: readAgent },
-  PATCH: { needs: "convai_write", serve: updateAgent },
-  DELETE: { needs: "convai_write", serve: deleteAgent },
+  GET: { operation: "read", needs: "convai_read", serve: readAgent },
+  PATCH: { operation: "update", needs: "convai_write", serve: updateAgent },
+  DELETE: { operation: "delete", needs: "convai_write", serve: deleteAgent },
 };
 
 function createAgent({ world, request, key }: Call): ApiAnswer {
   const body = bodyOf(world, request.body, true);
   if (body.kind === "refused") return body.answer;
   const { id } = world.create(key.workspace, body.fields);
-  return { status: 200, body: { agent_id: id }, change: "created", agentId: id };
+  return { status: 200, body: { agent_id: id }, change: "created", instanceId: id };
 }
 
 function readAgent({ world, key, id }: Call): ApiAnswer {
   const agent = world.agent(id, world.settings.readLagMs);
   if (agent?.workspace !== key.workspace) return agentMissing(id, world.settings);
-  return { status: 200, body: agentBody(agent), agentId: id };
+  return { status: 200, body: agentBody(agent), instanceId: id };
 }
 
 function updateAgent({ world, request, key, id }: Call): ApiAnswer {
@@ -118,7 +121,7 @@ function updateAgent({ world, request, key, id }: Call): ApiAnswer {
   if (body.kind === "refused") return body.answer;
   const agent = world.update(id, body.fields);
   if (agent === undefined) return agentMissing(id, world.settings);
-  return { status: 200, body: agentBody(agent), change: "updated", agentId: id };
+  return { status: 200, body: agentBody(agent), change: "updated", instanceId: id };
 }
 
 function deleteAgent({ world, key, id }: Call): ApiAnswer {
@@ -126,7 +129,7 @@ function deleteAgent({ world, key, id }: Call): ApiAnswer {
   if (!isTheirs || !world.delete(id)) return agentMissing(id, world.settings);
   const { deleteStatus } = world.settings;
   const empty = deleteStatus === 200 ? { body: {} } : {};
-  return { status: deleteStatus, ...empty, change: "deleted", agentId: id };
+  return { status: deleteStatus, ...empty, change: "deleted", instanceId: id };
 }
 
 function readUser({ world, request, key }: Call): ApiAnswer {
@@ -140,7 +143,7 @@ function readUser({ world, request, key }: Call): ApiAnswer {
     is_new_user: false,
     is_api_key_hashed: !isOlder,
     xi_api_key_preview: "***",
-    ...(isOlder ? { xi_api_key: request.apiKey } : {}),
+    ...(isOlder ? { xi_api_key: request.headers["xi-api-key"] } : {}),
     created_at: 1_753_999_199,
     seat_type: "workspace_member",
   };

@@ -1,19 +1,12 @@
 /** Carries out scripts: changes the world at once, and keeps faults until requests meet them. */
 import { assertNever } from "../../../services/process/assert-never.ts";
+import { FaultList } from "../../../services/vendor-emulator/fault-list.ts";
 import type { Fault, Step } from "./script.ts";
 import type { World } from "./world.ts";
 
-interface PendingFault {
-  readonly fault: Fault;
-  skipsLeft: number;
-  timesLeft: number;
-}
-
-const faultsMax = 1_000;
-
 export class Director {
   readonly #world: World;
-  #pending: PendingFault[] = [];
+  readonly #faults = new FaultList<Fault>();
 
   constructor(world: World) {
     this.#world = world;
@@ -21,7 +14,7 @@ export class Director {
 
   /** Faults that still wait. */
   get pendingFaults(): readonly Fault[] {
-    return this.#pending.map(({ fault }) => fault);
+    return this.#faults.faults;
   }
 
   /** Ids of the agents that were created. Throws on the first step that cannot be done. */
@@ -29,33 +22,24 @@ export class Director {
     return steps.flatMap((step) => this.#do(step));
   }
 
-  /** The fault that befalls this request; the oldest goes first. @param userId empty: nobody's */
+  /** The fault that befalls this request. @param userId empty: nobody's */
   meet(method: string, path: string, userId: string): Fault | undefined {
-    for (const pending of this.#pending) {
-      const { fault } = pending;
-      if (fault.method !== undefined && fault.method !== method) continue;
-      if (fault.path !== undefined && !new RegExp(fault.path).test(path)) continue;
-      if (fault.userId !== undefined && fault.userId !== userId) continue;
-      if (pending.skipsLeft > 0) {
-        pending.skipsLeft -= 1;
-        continue;
-      }
-      pending.timesLeft -= 1;
-      this.#pending = this.#pending.filter(({ timesLeft }) => timesLeft > 0);
-      return fault;
-    }
-    return undefined;
+    return this.#faults.meet(
+      (fault) =>
+        (fault.method === undefined || fault.method === method) &&
+        (fault.path === undefined || new RegExp(fault.path).test(path)) &&
+        (fault.userId === undefined || fault.userId === userId),
+    );
   }
 
   #do(step: Step): readonly string[] {
     const world = this.#world;
     switch (step.do) {
       case "fault":
-        if (this.#pending.length >= faultsMax) throw new Error(`more than ${faultsMax} faults`);
-        this.#pending.push({ fault: step, skipsLeft: step.skip, timesLeft: step.times });
+        this.#faults.add(step);
         return [];
       case "clear-faults":
-        this.#pending = [];
+        this.#faults.clear();
         return [];
       case "set":
         world.set(step.settings);

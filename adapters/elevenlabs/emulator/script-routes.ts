@@ -32,7 +32,7 @@ export function scriptRoutes(world: World, director: Director): OwnFaultRoutes {
       case "GET /requests":
         return {
           status: 200,
-          body: { requests: world.requests, dropped: world.requestsDropped },
+          body: { requests: world.requests.since(0), dropped: world.requests.dropped },
         };
       default:
         return undefined;

@@ -1,6 +1,9 @@
 /** What the emulated vendor knows: keys, workspaces, agents with their past, and who called when. */
 import { randomBytes } from "node:crypto";
 
+import { LaggingStore } from "../../../services/vendor-emulator/lagging-store.ts";
+import { RequestLog } from "../../../services/vendor-emulator/request-log.ts";
+import type { RequestEnd } from "../../../services/vendor-emulator/vendor-model.ts";
 import { changedFields, defaultFields } from "./agent-settings.ts";
 import type { AgentFields } from "./agent-settings.ts";
 import type { Json } from "./json-shapes.ts";
@@ -34,22 +37,13 @@ export interface RequestRecord {
   readonly query: Readonly<Record<string, string>>;
   /** Whose key; empty: nobody's. */
   readonly userId: string;
-  readonly status: number | "reset" | "cut" | "hang";
+  readonly status: RequestEnd["sent"];
   readonly change: "created" | "updated" | "deleted" | "none";
   readonly agentId: string;
-  /** A fault of the script had a hand in it. */
+  /** A fault had a hand in it. */
   readonly isFaulty: boolean;
 }
 
-/** State from `atMs` on; absent: deleted. */
-interface Version {
-  readonly atMs: number;
-  readonly agent: AgentRecord | undefined;
-}
-
-const requestsMax = 100_000;
-const agentsMax = 20_000;
-const versionsMax = 100;
 const base32 = "0123456789abcdefghjkmnpqrstvwxyz";
 
 export class World {
@@ -57,13 +51,12 @@ export class World {
   /** What the vendor thinks of every key, whatever it is. */
   judgement: "good" | "wrong" | "scopeless" = "good";
   readonly keys = new Map<string, EmulatorKey>();
-  readonly requests: RequestRecord[] = [];
-  /** How many of the oldest requests are no longer recorded. */
-  requestsDropped = 0;
-  readonly #agents = new Map<string, Version[]>();
+  readonly requests = new RequestLog<RequestRecord>();
+  /** Lies over each subscription: how the accounts stand. */
+  standing: Json = {};
+  readonly #agents = new LaggingStore<AgentRecord>(() => this.now());
   readonly #subscriptions = new Map<string, Json>();
   #aheadMs = 0;
-  #sequence = 0;
   /** When the month of every subscription ends. */
   readonly #resetSeconds = Math.floor(Date.now() / 1000) + 30 * 86_400;
 
@@ -86,17 +79,15 @@ export class World {
 
   /** Agents as they were `lagMs` ago. */
   agents(lagMs = 0): readonly AgentRecord[] {
-    return [...this.#agents.values()].flatMap((versions) => this.#view(versions, lagMs) ?? []);
+    return this.#agents.all(lagMs);
   }
 
   agent(id: string, lagMs = 0): AgentRecord | undefined {
-    return this.#view(this.#agents.get(id) ?? [], lagMs);
+    return this.#agents.get(id, lagMs);
   }
 
   create(workspace: string, body: Json): AgentRecord {
-    if (this.#agents.size >= agentsMax) throw new Error(`more than ${agentsMax} agents`);
-    const atMs = this.now();
-    const seconds = Math.floor(atMs / 1000);
+    const seconds = Math.floor(this.now() / 1000);
     const agent: AgentRecord = {
       id: `agent_${Array.from(randomBytes(28), (byte) => base32[byte % 32] ?? "").join("")}`,
       workspace,
@@ -104,7 +95,7 @@ export class World {
       updatedSeconds: seconds,
       ...changedFields(defaultFields, body, this.settings),
     };
-    this.#agents.set(agent.id, [{ atMs, agent }]);
+    this.#agents.put(agent.id, agent);
     return agent;
   }
 
@@ -114,46 +105,32 @@ export class World {
     if (agent === undefined) return undefined;
     const updatedSeconds = Math.floor(this.now() / 1000);
     const changed = { ...agent, updatedSeconds, ...changedFields(agent, body, this.settings) };
-    this.#push(id, changed);
+    this.#agents.put(id, changed);
     return changed;
   }
 
   /** False: there is none. */
   delete(id: string): boolean {
     if (this.agent(id) === undefined) return false;
-    this.#push(id, undefined);
+    this.#agents.put(id, undefined);
     return true;
   }
 
   subscription(workspace: string): Json {
-    return (
-      this.#subscriptions.get(workspace) ?? {
-        ...freshSubscription,
-        next_character_count_reset_unix: this.#resetSeconds,
-      }
-    );
+    return {
+      ...freshSubscription,
+      next_character_count_reset_unix: this.#resetSeconds,
+      ...this.#subscriptions.get(workspace),
+      ...this.standing,
+    };
   }
 
   changeSubscription(workspace: string, fields: Json): void {
-    this.#subscriptions.set(workspace, { ...this.subscription(workspace), ...fields });
+    this.#subscriptions.set(workspace, { ...this.#subscriptions.get(workspace), ...fields });
   }
 
   record(request: Omit<RequestRecord, "sequence" | "atMs">): void {
-    this.#sequence += 1;
-    this.requests.push({ sequence: this.#sequence, atMs: this.now(), ...request });
-    if (this.requests.length <= requestsMax) return;
-    this.requests.shift();
-    this.requestsDropped += 1;
-  }
-
-  #view(versions: readonly Version[], lagMs: number): AgentRecord | undefined {
-    const untilMs = this.now() - lagMs;
-    return versions.findLast(({ atMs }) => atMs <= untilMs)?.agent;
-  }
-
-  #push(id: string, agent: AgentRecord | undefined): void {
-    const versions = this.#agents.get(id) ?? [];
-    this.#agents.set(id, [...versions, { atMs: this.now(), agent }].slice(-versionsMax));
+    this.requests.add({ sequence: this.requests.next + 1, atMs: this.now(), ...request });
   }
 }
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { emulatorApiKey, startEmulator } from "../../../adapters/elevenlabs/emulator.ts";
 import type { Emulator } from "../../../adapters/elevenlabs/emulator.ts";
-import { apiHosts } from "../../../adapters/elevenlabs/emulator/api-server.ts";
+import { apiHosts } from "../../../adapters/elevenlabs/emulator/workspaces.ts";
 import type { AgentRecord } from "../../../adapters/elevenlabs/emulator/world.ts";
 import { exchange } from "../../../adapters/elevenlabs/test-bench.ts";
 import { parseParameters } from "../core/parameters.ts";
