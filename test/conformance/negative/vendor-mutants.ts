@@ -3,6 +3,7 @@ import type {
   Adapter,
   AdapterInfo,
   FoundInstance,
+  Stamp,
 } from "../../../services/adapter-host/adapter.ts";
 import { ProviderError } from "../../../services/contract/provider-error.ts";
 import type { Reason } from "../../../services/contract/provider-error.ts";
