@@ -42,3 +42,22 @@ test(
     assert.deepEqual(await rig.agents(), before);
   },
 );
+
+test(
+  "the suite holds for a vendor whose lists lag, count and come in small pages",
+  { timeout: 300_000 },
+  async (context) => {
+    const settings = {
+      listLagMs: 400,
+      pageSizeMax: 2,
+      cursor: "offset",
+      tagCharactersMax: 48,
+      tags: "lower-case",
+      patch: "shallow",
+    };
+    await rig.script({ do: "set", settings });
+    const only = ["ensure/ten-times", "ensure/changed", "removal", "release", "list"];
+    const { failedNames } = await wholeRun(context, { parameters: rig.parameters, only });
+    assert.deepEqual(failedNames, []);
+  },
+);

@@ -8,6 +8,7 @@ import type { Bench } from "./bench.ts";
 import { Unmet, unmet } from "./case.ts";
 import type { ConformanceCase, Later } from "./case.ts";
 import { whatIsMissing } from "./needs.ts";
+import { settled } from "./settled.ts";
 import { describeReply } from "./wire-client.ts";
 
 export type CaseResult = {
@@ -150,11 +151,16 @@ async function removeAll(bench: Bench): Promise<void> {
     }
   };
   await Promise.all(Array.from({ length: removalsAtOnce }, work));
-  const clusters = new Set(bench.subjects.map(({ owner }) => owner.cluster));
-  for (const cluster of clusters) {
-    problems.push(...(await listed(bench, cluster)));
+  if (problems.length > 0) unmet("all of this run removed", problems.join("\n"));
+  await settled(bench, () => expectNothingListed(bench), removalTimeoutMs);
+}
+
+async function expectNothingListed(bench: Bench): Promise<void> {
+  const left: string[] = [];
+  for (const cluster of new Set(bench.subjects.map(({ owner }) => owner.cluster))) {
+    left.push(...(await listed(bench, cluster)));
   }
-  if (problems.length > 0) unmet("nothing left of this run", problems.slice(0, 20).join("\n"));
+  if (left.length > 0) unmet("nothing left of this run", left.slice(0, 20).join("\n"));
 }
 
 /** Ids of what List still shows of one owner. */
