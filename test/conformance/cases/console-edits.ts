@@ -7,7 +7,7 @@ import { refused } from "../core/expectations.ts";
 import { settled } from "../core/settled.ts";
 import type { Subject } from "../core/subject.ts";
 import { changeName } from "../core/wire-words.ts";
-import { expectCount } from "./vendor-errors.ts";
+import { expectCount } from "../core/vendor-changes.ts";
 
 async function driftOf(subject: Subject): Promise<readonly string[]> {
   const { spec } = subject;

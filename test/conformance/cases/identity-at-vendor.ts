@@ -8,7 +8,7 @@ import { listAll } from "../core/listing.ts";
 import { describeFailure } from "../core/rpc-failure.ts";
 import { changeName } from "../core/wire-words.ts";
 import { describeReply } from "../core/wire-client.ts";
-import { expectCount } from "./vendor-errors.ts";
+import { expectCount } from "../core/vendor-changes.ts";
 
 const dayMs = 86_400_000;
 

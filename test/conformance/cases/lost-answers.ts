@@ -1,18 +1,27 @@
 /** Answers that never come: what was sent may have been done, and exactly one instance comes of it. */
-import type { Fault } from "../../../services/vendor-emulator/fault-words.ts";
 import { systemClock } from "../../../services/process/clock.ts";
 import type { Bench } from "../core/bench.ts";
 import { expect } from "../core/case.ts";
 import type { ConformanceCase, Later, Need } from "../core/case.ts";
 import { refused } from "../core/expectations.ts";
+import { send } from "../core/request-fields.ts";
 import type { Subject } from "../core/subject.ts";
+import {
+  admitted,
+  askedSince,
+  expectCount,
+  finished,
+  succeedTwice,
+  vendorChanges,
+} from "../core/vendor-changes.ts";
+import type { VendorChange } from "../core/vendor-changes.ts";
 import { describeReply } from "../core/wire-client.ts";
-import { expectCount } from "./vendor-errors.ts";
+import type { Reply, WireCall } from "../core/wire-client.ts";
 
 const lost = ["VENDOR_UNREACHABLE", "VENDOR_ERROR", "VENDOR_UNREADABLE", "VENDOR_TIMEOUT"] as const;
 
 interface Loss {
-  readonly effect: "reset" | "cut" | "html" | "oversized" | "server-error";
+  readonly effect: "reset" | "cut" | "html" | "oversized" | "redirect" | "server-error";
   readonly moment: "before" | "after";
 }
 
@@ -25,179 +34,186 @@ const losses: readonly Loss[] = [
   { effect: "server-error", moment: "after" },
 ];
 
-function needsOf({ effect }: Loss): readonly Need[] {
-  return [{ kind: "vendor-faults" }, { kind: "effect", name: effect }];
-}
-
-/** How often the vendor was asked to do it since the mark. */
-async function askedSince(
-  bench: Bench,
-  mark: number,
-  operation: Fault["operation"],
-): Promise<number> {
-  const requests = await bench.faults.requestsSince(mark);
-  return requests.filter((request) => request.operation === operation).length;
-}
-
-async function expectAskedOnce(
-  bench: Bench,
-  mark: number,
-  operation: Fault["operation"],
-): Promise<void> {
-  const count = await askedSince(bench, mark, operation);
-  expect(count === 1, `one ${operation} request to the vendor in this call`, () => `${count}`);
-}
-
-function createCase(loss: Loss): ConformanceCase {
-  const { effect, moment } = loss;
+function lossCase({ effect, moment }: Loss, change: VendorChange): ConformanceCase {
+  const { operation } = change;
+  const name = `${operation}-${effect}-${moment}`;
   return {
-    name: `lost-answers/create-${effect}-${moment}`,
-    promise: `a create whose answer is lost (${effect}, ${moment} the vendor acted) has outcome UNKNOWN, is sent once, and ends in one instance`,
+    name: `lost-answers/${name}`,
+    promise: `a request to ${operation} whose answer is lost (${effect}, ${moment} the vendor acted) has outcome UNKNOWN, is sent once, and takes effect once`,
     checks: ["error:vendor-failure", "rule:retries", "list:outcome", "rule:bounds"],
-    needs: needsOf(loss),
-    fix: "say UNKNOWN once the request may have left; never send a create again in the same call",
+    needs: [...change.needs, { kind: "vendor-faults" }, { kind: "effect", name: effect }],
+    fix: "say UNKNOWN once the request may have left; never send a change again in the same call",
     timeoutMs: 60_000,
     run: async (bench) => {
-      const subject = bench.subject(`create-${effect}-${moment}`);
-      await bench.faults.arm({ operation: "create", effect, moment });
+      await succeedTwice(bench, name);
+      const subject = await change.prepare(bench, name);
+      await bench.faults.arm({ operation, effect, moment });
       const mark = await bench.faults.mark();
-      const reply = await subject.ensure({ notAfter: subject.notAfter(500) });
-      await expectAskedOnce(bench, mark, "create");
-      // Whoever reads what it made before it answers may know all the same.
+      const reply = await admitted(() => change.send(subject));
+      const count = await askedSince(bench, mark, operation);
+      expect(count === 1, `one request to ${operation} in this call`, () => `${count} came`);
+      // Whoever reads what it changed before it answers may know all the same.
       if (reply.kind === "failure") {
         const outcomes = moment === "before" ? ["UNKNOWN"] : ["UNKNOWN", "APPLIED", "PARTIAL"];
         refused(reply, { reasons: lost, outcomes });
+      } else if (moment === "before") {
+        expect(false, "outcome UNKNOWN", () => describeReply(reply));
       }
-      return converged(bench, subject);
+      return await finished(bench, change, subject);
     },
   };
 }
 
-function converged(bench: Bench, subject: Subject): Later {
-  return {
-    afterMs: subject.doubtLeftMs,
-    check: async () => {
-      await subject.converge();
-      await expectCount(bench, subject.keyStamp, 1);
-    },
-  };
+/** How long the vendor takes, and how long the caller waits. */
+const slowMs = 1_500;
+const patienceMs = 500;
+
+interface Leaving {
+  readonly name: string;
+  readonly words: string;
+  readonly moment: "before" | "after";
+  readonly call: () => WireCall;
 }
 
-function deleteCase(loss: Loss): ConformanceCase {
-  const { effect, moment } = loss;
-  return {
-    name: `lost-answers/delete-${effect}-${moment}`,
-    promise: `a Delete whose answer is lost (${effect}, ${moment} the vendor acted) is sent once, says UNKNOWN, and ends with nothing left`,
-    checks: ["error:vendor-failure", "rule:retries", "list:outcome"],
-    needs: [...needsOf(loss), { kind: "capability", name: "DELETE" }],
-    fix: "say UNKNOWN once the request may have left; the caller asks again",
-    timeoutMs: 60_000,
-    run: async (bench) => {
-      const subject = bench.subject(`delete-${effect}-${moment}`);
-      await subject.converge();
-      await bench.faults.arm({ operation: "delete", effect, moment });
-      const mark = await bench.faults.mark();
-      const reply = await subject.delete({ notAfter: subject.notAfter(500) });
-      await expectAskedOnce(bench, mark, "delete");
-      if (reply.kind === "failure") {
-        const outcomes = moment === "before" ? ["UNKNOWN"] : ["UNKNOWN", "APPLIED", "PARTIAL"];
-        refused(reply, { reasons: lost, outcomes });
-      }
-      return {
-        afterMs: subject.doubtLeftMs,
-        check: async () => {
-          await subject.remove();
-          await expectCount(bench, subject.keyStamp, 0);
-        },
-      };
-    },
-  };
-}
-
-/** Waits until what was left running at the vendor is over. */
-async function untilFree(subject: Subject, waitMs: number): Promise<void> {
-  await systemClock.sleep(waitMs);
-  await subject.converge({ mayCreate: false }, 20_000);
-}
-
-export const lostAnswerCases: readonly ConformanceCase[] = [
-  ...losses.map(createCase),
-  ...losses.filter(({ effect }) => effect === "reset").map(deleteCase),
+const leavings: readonly Leaving[] = [
   {
-    name: "lost-answers/read-failures-are-unavailable",
-    promise:
-      "a look that is reset, cut, answered in HTML, too large or redirected is UNAVAILABLE, never NOT_FOUND",
-    checks: ["error:vendor-failure", "rule:bounds", "rule:endpoints"],
-    needs: [{ kind: "vendor-faults" }],
+    name: "late-before",
+    words: "outlives its caller's deadline before the vendor acts",
+    moment: "before",
+    call: () => ({ deadlineMs: patienceMs }),
+  },
+  {
+    name: "late-after",
+    words: "outlives its caller's deadline after the vendor acted",
+    moment: "after",
+    call: () => ({ deadlineMs: patienceMs }),
+  },
+  {
+    name: "cancelled",
+    words: "is cancelled by its caller",
+    moment: "before",
+    call: () => ({ signal: AbortSignal.timeout(patienceMs) }),
+  },
+];
+
+/** Held keys are refused at once, by each RPC that changes something. */
+async function expectHeld(bench: Bench, subject: Subject): Promise<void> {
+  const busy = { reasons: ["BUSY"], outcomes: ["NOT_APPLIED"], hasRetry: true };
+  refused(await subject.ensure(), busy);
+  if (bench.hasCapability("DELETE")) refused(await subject.delete(), busy);
+}
+
+function leavingCase(leaving: Leaving, change: VendorChange): ConformanceCase {
+  const { operation } = change;
+  const name = `${operation}-${leaving.name}`;
+  return {
+    name: `lost-answers/${name}`,
+    promise: `a request to ${operation} that ${leaving.words} runs on and holds its key; what came of it stands, and nothing is done twice`,
+    checks: ["rule:deadline", "rule:one-at-a-time", "error:busy"],
+    needs: [...change.needs, { kind: "vendor-faults" }],
+    fix: "leaving is not rolling back: let what was sent run to its own deadline, hold its key meanwhile, and remember what came",
+    timeoutMs: 60_000,
+    run: async (bench) => {
+      await succeedTwice(bench, name);
+      const subject = await change.prepare(bench, name);
+      const { moment } = leaving;
+      await bench.faults.arm({ operation, effect: "slow", moment, delayMs: slowMs });
+      const mark = await bench.faults.mark();
+      const sentAtMs = Date.now();
+      const reply = await admitted(() => change.send(subject, leaving.call()));
+      expect(reply.kind === "failure", "no answer in time", () => describeReply(reply));
+      await expectHeld(bench, subject);
+      return await endOf(bench, change, { subject, mark, sentAtMs });
+    },
+  };
+}
+
+/** What was left running ends by itself: a create is found without another, all others end as wanted. */
+async function endOf(
+  bench: Bench,
+  change: VendorChange,
+  { subject, mark, sentAtMs }: { subject: Subject; mark: number; sentAtMs: number },
+): Promise<Later> {
+  const { operation } = change;
+  if (operation === "delete") {
+    return { afterMs: subject.doubtLeftMs, check: () => change.finish(bench, subject) };
+  }
+  return {
+    afterMs: Math.max(0, sentAtMs + slowMs + 500 - Date.now()),
+    check: async () => {
+      await subject.converge({ mayCreate: false }, 20_000);
+      const [made] = await bench.faults.instancesWith(subject.keyStamp);
+      const requests = await bench.faults.requestsSince(mark);
+      const count = requests.filter(
+        (request) => request.operation === operation && request.id === made?.id,
+      ).length;
+      expect(count === 1, `one request to ${operation} of it in all`, () => `${count} came`);
+      await change.finish(bench, subject);
+    },
+  };
+}
+
+const unreadable = ["reset", "cut", "html", "oversized", "redirect"] as const;
+const needsFaults: Need = { kind: "vendor-faults" };
+
+function lostLookCase(effect: (typeof unreadable)[number]): ConformanceCase {
+  return {
+    name: `lost-answers/look-${effect}`,
+    promise: `looks whose answers are broken (${effect}) are UNAVAILABLE, never NOT_FOUND, and work again at once`,
+    checks: ["error:vendor-failure", "error:absent", "rule:bounds", "rule:endpoints"],
+    needs: [needsFaults, { kind: "effect", name: effect }],
     fix: "whatever is not the vendor's own whole answer is VENDOR_UNREACHABLE or VENDOR_UNREADABLE",
     timeoutMs: 60_000,
     run: async (bench) => {
-      const subject = bench.subject("unreadable");
-      await subject.converge();
-      for (const effect of ["reset", "cut", "html", "oversized", "redirect"] as const) {
+      const subject = bench.subject(`look-${effect}`);
+      const { providerId, realm } = await subject.converge();
+      const looks: readonly (() => Promise<Reply<unknown>>)[] = [
+        () => subject.describe(),
+        () => subject.describe({ recorded: { providerId, realm } }),
+        ...(bench.hasCapability("LIST_BY_OWNER")
+          ? [() => send({ bench, rpc: "list", subject })]
+          : []),
+      ];
+      for (const look of looks) {
         await bench.faults.arm({ operation: "any", effect, times: 10_000 });
-        const reply = await subject.describe();
+        const reply = await admitted(look);
         await bench.faults.reset();
         refused(reply, { reasons: lost, codes: ["UNAVAILABLE", "DEADLINE_EXCEEDED"] });
-        await subject.answered(subject.describe(), `OK after ${effect} is over`);
+        await subject.answered(admitted(look), `OK after ${effect} is over`);
       }
     },
-  },
+  };
+}
+
+export const lostAnswerCases: readonly ConformanceCase[] = [
+  ...vendorChanges.flatMap((change) => losses.map((loss) => lossCase(loss, change))),
+  ...vendorChanges.flatMap((change) => leavings.map((leaving) => leavingCase(leaving, change))),
+  ...unreadable.map(lostLookCase),
   {
     name: "lost-answers/look-ends-with-its-deadline",
-    promise: "a look at a vendor that never answers ends with the caller's deadline",
+    promise: "calls at a vendor that never answers end with the caller's deadline, and do nothing",
     checks: ["rule:deadline"],
-    needs: [{ kind: "vendor-faults" }],
+    needs: [needsFaults],
     fix: "pass the call's deadline to the vendor's reads, and abort them with it",
     run: async (bench) => {
       const subject = bench.subject("hanging-look");
-      await subject.converge();
       await bench.faults.arm({ operation: "any", effect: "hang", times: 10_000 });
       const startMs = performance.now();
-      const reply = await subject.describe({}, { deadlineMs: 1_000 });
+      const replies = await Promise.all([
+        subject.describe({}, { deadlineMs: 1_000 }),
+        subject.ensure({}, { deadlineMs: 1_000 }),
+      ]);
       const tookMs = performance.now() - startMs;
       await bench.faults.reset();
-      expect(reply.kind === "failure", "DEADLINE_EXCEEDED", () => describeReply(reply));
+      for (const reply of replies) {
+        expect(reply.kind === "failure", "DEADLINE_EXCEEDED", () => describeReply(reply));
+      }
       const isInTime = tookMs < 4_000;
       expect(isInTime, "an end at the deadline of 1000 ms", () => `it took ${tookMs} ms`);
-      await subject.answered(subject.describe(), "OK once the vendor answers again");
-    },
-  },
-  {
-    name: "lost-answers/late-create-is-known-to-the-next-call",
-    promise:
-      "a create that outlives its caller's deadline holds its key, and its result is the next call's",
-    checks: ["rule:deadline", "rule:one-at-a-time", "error:busy"],
-    needs: [{ kind: "vendor-faults" }],
-    fix: "let a mutation that was sent run to its own deadline; hold its key meanwhile, and remember what came",
-    timeoutMs: 60_000,
-    run: async (bench) => {
-      const subject = bench.subject("late-create");
-      await bench.faults.arm({ operation: "create", effect: "slow", delayMs: 2_000 });
-      const first = await subject.ensure({}, { deadlineMs: 700 });
-      expect(first.kind === "failure", "DEADLINE_EXCEEDED", () => describeReply(first));
-      const second = await subject.ensure();
-      refused(second, { reasons: ["BUSY"], outcomes: ["NOT_APPLIED"], hasRetry: true });
-      await untilFree(subject, 2_000);
-      await subject.made({ mayCreate: false });
-      await expectCount(bench, subject.keyStamp, 1);
-    },
-  },
-  {
-    name: "lost-answers/cancelled-create-runs-on",
-    promise: "a create whose caller cancels runs on, holds its key, and is made once",
-    checks: ["rule:deadline", "rule:one-at-a-time"],
-    needs: [{ kind: "vendor-faults" }],
-    fix: "cancelling is not rolling back: finish what was sent, and keep its key until then",
-    timeoutMs: 60_000,
-    run: async (bench) => {
-      const subject = bench.subject("cancelled-create");
-      await bench.faults.arm({ operation: "create", effect: "slow", delayMs: 2_000 });
-      const leaving = AbortSignal.timeout(700);
-      await subject.ensure({}, { signal: leaving });
-      refused(await subject.ensure(), { reasons: ["BUSY"], outcomes: ["NOT_APPLIED"] });
-      await untilFree(subject, 2_000);
-      await expectCount(bench, subject.keyStamp, 1);
+      await expectCount(bench, subject.keyStamp, 0);
+      const look = await admitted(() => subject.describe());
+      const isAbsent = look.kind === "failure" && look.failure.reason === "NOT_FOUND";
+      expect(isAbsent, "NOT_FOUND once the vendor answers again", () => describeReply(look));
     },
   },
   {
@@ -210,9 +226,9 @@ export const lostAnswerCases: readonly ConformanceCase[] = [
     run: async (bench) => {
       const subject = bench.subject("remembered");
       await bench.faults.turn({ listLagMs: 60_000 });
-      await bench.faults.arm({ operation: "create", effect: "slow", delayMs: 1_500 });
-      await subject.ensure({}, { deadlineMs: 700 });
-      await systemClock.sleep(1_500);
+      await bench.faults.arm({ operation: "create", effect: "slow", delayMs: slowMs });
+      await admitted(() => subject.ensure({}, { deadlineMs: patienceMs }));
+      await systemClock.sleep(slowMs);
       const instance = await subject.converge({ mayCreate: false }, 15_000);
       const [made] = await bench.faults.instancesWith(subject.keyStamp);
       expect(instance.providerId === made?.id, `instance ${made?.id}`, () => instance.providerId);

@@ -3,7 +3,7 @@ import { systemClock } from "../../../services/process/clock.ts";
 import type { Bench } from "../core/bench.ts";
 import { unmet } from "../core/case.ts";
 import type { ConformanceCase, Need } from "../core/case.ts";
-import { expectCount } from "./vendor-errors.ts";
+import { expectCount } from "../core/vendor-changes.ts";
 
 const waitMsMax = 10_000;
 const stepMs = 50;

@@ -1,14 +1,22 @@
 /** What the vendor says, row by row of the contract's table of errors. */
 import type { VendorEffect } from "../../../services/vendor-emulator/fault-words.ts";
-import type { Bench } from "../core/bench.ts";
 import { expect, unmet } from "../core/case.ts";
-import type { ConformanceCase, Need } from "../core/case.ts";
+import type { ConformanceCase } from "../core/case.ts";
 import { expectSoundDetails, refused } from "../core/expectations.ts";
 import type { Refusal } from "../core/expectations.ts";
+import { send } from "../core/request-fields.ts";
 import { describeFailure } from "../core/rpc-failure.ts";
 import type { RpcFailure } from "../core/rpc-failure.ts";
 import type { RuleId } from "../core/rules.ts";
 import { shared } from "../core/shared-subjects.ts";
+import {
+  admitted,
+  askedSince,
+  finished,
+  succeedTwice,
+  vendorChanges,
+} from "../core/vendor-changes.ts";
+import type { VendorChange } from "../core/vendor-changes.ts";
 import { describeReply } from "../core/wire-client.ts";
 import type { Reply } from "../core/wire-client.ts";
 
@@ -17,7 +25,7 @@ interface Row {
   readonly effect: VendorEffect;
   readonly checks: readonly RuleId[];
   readonly refusal: Refusal;
-  /** Outcomes of a create that is answered so; NOT_APPLIED when absent. */
+  /** Outcomes of a change that is answered so; NOT_APPLIED when absent. */
   readonly outcomes?: readonly string[];
   /** The vendor's hint, where it gives one. */
   readonly retryAfterMs?: number;
@@ -100,10 +108,6 @@ const rows: readonly Row[] = [
   },
 ];
 
-function needsOf({ effect }: Row): readonly Need[] {
-  return [{ kind: "effect", name: effect }];
-}
-
 function nameOf({ effect, suffix }: Row): string {
   return suffix === undefined ? effect : `${effect}-${suffix}`;
 }
@@ -120,28 +124,29 @@ function expectHints(failure: RpcFailure, { effect, retryAfterMs }: Row): void {
   expect(isHeeded, `RetryInfo of about ${retryAfterMs} ms, as the vendor says`, came);
 }
 
-function createCase(row: Row): ConformanceCase {
+function changeCase(row: Row, change: VendorChange): ConformanceCase {
   const { effect, checks, refusal, outcomes = ["NOT_APPLIED"], retryAfterMs, fix } = row;
+  const { operation } = change;
+  const name = `${operation}-${nameOf(row)}`;
   return {
-    name: `vendor-errors/create-${nameOf(row)}`,
-    promise: `a create that the vendor answers with "${effect}" is ${refusal.reasons.join(" or ")}, and made once when asked again`,
+    name: `vendor-errors/${name}`,
+    promise: `a request to ${operation} that the vendor answers with "${effect}" is ${refusal.reasons.join(" or ")}, and takes effect once when asked again`,
     checks: [...checks, "list:reason", "list:outcome"],
-    needs: needsOf(row),
+    needs: [...change.needs, { kind: "effect", name: effect }],
     fix,
     timeoutMs: 60_000,
     run: async (bench) => {
-      const subject = bench.subject(`create-${nameOf(row)}`);
+      const isFailure = outcomes.includes("UNKNOWN");
+      if (isFailure) await succeedTwice(bench, name);
+      const subject = await change.prepare(bench, name);
       const hint = retryAfterMs === undefined ? {} : { retryAfterMs };
-      await bench.faults.arm({ operation: "create", effect, times: 1, ...hint });
-      const notAfter = subject.notAfter(500);
-      expectHints(refused(await subject.ensure({ notAfter }), { ...refusal, outcomes }), row);
-      return {
-        afterMs: subject.doubtLeftMs,
-        check: async () => {
-          await subject.converge();
-          await expectCount(bench, subject.keyStamp, 1);
-        },
-      };
+      await bench.faults.arm({ operation, effect, times: 1, ...hint });
+      const mark = await bench.faults.mark();
+      const reply = await admitted(() => change.send(subject));
+      expectHints(refused(reply, { ...refusal, outcomes }), row);
+      const count = await askedSince(bench, mark, operation);
+      expect(count === 1, `one request to ${operation} in this call`, () => `${count} came`);
+      return await finished(bench, change, subject);
     },
   };
 }
@@ -149,18 +154,29 @@ function createCase(row: Row): ConformanceCase {
 function readCase(row: Row): ConformanceCase {
   const { effect, checks, refusal, retryAfterMs, fix } = row;
   return {
-    name: `vendor-errors/describe-${nameOf(row)}`,
-    promise: `a Describe that the vendor answers with "${effect}" is ${refusal.reasons.join(" or ")}, never NOT_FOUND, and works again at once`,
+    name: `vendor-errors/read-${nameOf(row)}`,
+    promise: `looks that the vendor answers with "${effect}" are ${refusal.reasons.join(" or ")}, never NOT_FOUND, and work again at once`,
     checks: [...checks, "list:reason"],
-    needs: needsOf(row),
+    needs: [{ kind: "effect", name: effect }],
     fix,
     run: async (bench) => {
-      const { subject } = await shared(bench);
+      const { subject, instance } = await shared(bench);
+      const { providerId, realm } = instance;
+      const looks = [
+        () => subject.describe(),
+        () => subject.describe({ recorded: { providerId, realm } }),
+        ...(bench.hasCapability("LIST_BY_OWNER")
+          ? [() => send({ bench, rpc: "list", subject })]
+          : []),
+      ];
       const hint = retryAfterMs === undefined ? {} : { retryAfterMs };
-      await bench.faults.arm({ operation: "any", effect, times: 10_000, ...hint });
-      expectHints(refused(await subject.describe(), refusal), row);
-      await bench.faults.reset();
-      await subject.answered(subject.describe(), "OK once the vendor is well again");
+      for (const look of looks) {
+        await bench.faults.arm({ operation: "any", effect, times: 10_000, ...hint });
+        const reply = await look();
+        await bench.faults.reset();
+        expectHints(refused(reply, refusal), row);
+        await subject.answered(look(), "OK once the vendor is well again");
+      }
     },
   };
 }
@@ -173,15 +189,12 @@ function neverNotFound(reply: Reply<unknown>, what: string): void {
   expect(reply.failure.code !== "NOT_FOUND", expected, () => describeFailure(reply.failure));
 }
 
-/** The vendor's truth about one key. */
-export async function expectCount(bench: Bench, keyStamp: string, count: number): Promise<void> {
-  const found = await bench.faults.instancesWith(keyStamp);
-  const came = (): string => `there are ${found.length}: ${found.map(({ id }) => id).join(", ")}`;
-  expect(found.length === count, `exactly ${count} of this key at the vendor`, came);
-}
-
 export const vendorErrorCases: readonly ConformanceCase[] = [
-  ...rows.map(createCase),
+  ...vendorChanges.flatMap((change) =>
+    rows
+      .filter(({ effect }) => effect !== "bad-value" || change.operation !== "delete")
+      .map((row) => changeCase(row, change)),
+  ),
   ...rows.filter(({ isOfContent }) => isOfContent !== true).map(readCase),
   {
     name: "vendor-errors/wrong-path-is-no-absence",
@@ -205,26 +218,25 @@ export const vendorErrorCases: readonly ConformanceCase[] = [
       expect(id === providerId, `instance ${providerId}`, () => `${id}`);
     },
   },
-  {
-    name: "vendor-errors/refused-removal-says-so",
-    promise:
-      "a Delete whose request the vendor refuses is no NOT_FOUND, and the instance is removed later",
-    checks: ["error:credential", "error:absent", "list:outcome"],
-    needs: [
-      { kind: "capability", name: "DELETE" },
-      { kind: "effect", name: "missing-scope" },
-    ],
-    fix: "403 on the vendor's delete is MISSING_SCOPE: who may not remove it has not removed it",
+  ...vendorChanges.map((change): ConformanceCase => ({
+    name: `vendor-errors/${change.operation}-wrong-path`,
+    promise: `a 404 on the vendor's way to ${change.operation} is no word on the instance: not NOT_FOUND, not done`,
+    checks: ["error:absent", "list:reason", "list:outcome"],
+    needs: [...change.needs, { kind: "effect", name: "wrong-path" }],
+    fix: "only the vendor's own word for this instance is absence: look at the body, not at the status",
+    timeoutMs: 60_000,
     run: async (bench) => {
-      const subject = bench.subject("refused-removal");
-      await subject.converge();
-      await bench.faults.arm({ operation: "delete", effect: "missing-scope", times: 1 });
-      refused(await subject.delete(), { reasons: ["MISSING_SCOPE"], outcomes: ["NOT_APPLIED"] });
-      await expectCount(bench, subject.keyStamp, 1);
-      await subject.remove();
-      await expectCount(bench, subject.keyStamp, 0);
+      const { operation } = change;
+      await succeedTwice(bench, `${operation}-wrong-path`);
+      const subject = await change.prepare(bench, `${operation}-wrong-path`);
+      await bench.faults.arm({ operation, effect: "wrong-path" });
+      neverNotFound(
+        await admitted(() => change.send(subject)),
+        `the call that has to ${operation}`,
+      );
+      return await finished(bench, change, subject);
     },
-  },
+  })),
   {
     name: "vendor-errors/waits-for-a-person",
     promise: "an instance that waits for a person is OK, AWAITING_HUMAN, with what to do",
@@ -239,6 +251,8 @@ export const vendorErrorCases: readonly ConformanceCase[] = [
       const isWaiting = instance?.state === 3 && (instance.action?.text ?? "") !== "";
       expect(isWaiting, "state AWAITING_HUMAN with action.text", came);
       expect(pollAfter !== undefined, "poll_after", () => "it is absent");
+      const url = instance?.action?.url ?? "";
+      expect(url === "" || URL.canParse(url), "action.url to be one, or empty", () => url);
     },
   },
   {
