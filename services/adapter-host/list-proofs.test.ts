@@ -116,3 +116,19 @@ test("neither waits for the other longer than the hold", async () => {
   readings.end(0, "late");
   assert.equal(await reading, "late");
 });
+
+test("a hung mutation holds back one reading, not each that follows", async () => {
+  const clock = new FakeClock();
+  const proofs = proofsOn(clock);
+  const readings = new Readings();
+  void proofs.mutation("a", () => new Promise(() => undefined));
+  const first = proofs.prove("a", readings.read);
+  await clock.advance(holdMsMax);
+  readings.end(0, "first");
+  assert.equal(await first, "first");
+  const second = proofs.prove("a", readings.read);
+  await clock.advance(0);
+  assert.equal(readings.count, 2, "it has been waited for long enough");
+  readings.end(1, "second");
+  assert.equal(await second, "second");
+});

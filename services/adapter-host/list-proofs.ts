@@ -8,7 +8,7 @@ import type { Clock } from "../process/clock.ts";
 
 export interface ListProofsOptions {
   readonly clock: Clock;
-  /** How long a reading waits for our mutations in flight, and a mutation for a reading. */
+  /** How long a mutation in flight holds back readings in all, and a reading a mutation. */
   readonly holdMsMax: number;
 }
 
@@ -18,7 +18,8 @@ interface RealmTraffic {
   current: Promise<unknown> | undefined;
   /** The one that follows it, for all who asked since it began. */
   next: Promise<unknown> | undefined;
-  readonly mutations: Set<Promise<unknown>>;
+  /** Those in flight, and since when (monotonic ms). */
+  readonly mutations: Map<Promise<unknown>, number>;
 }
 
 /** Followers of a reading whose starter left begin one of their own, so many times. */
@@ -52,9 +53,10 @@ export class ListProofs<Proof> {
   /** Runs a mutation of ours, not while a reading is under way unless that takes too long. */
   async mutation<T>(realm: string, mutate: () => Promise<T>): Promise<T> {
     const traffic = this.#traffic(realm);
-    if (traffic.current !== undefined) await this.#atMost(traffic.current);
+    const { clock, holdMsMax } = this.#options;
+    if (traffic.current !== undefined) await this.#atMost(holdMsMax, traffic.current);
     const running = mutate();
-    traffic.mutations.add(running);
+    traffic.mutations.set(running, clock.monotonicMs());
     try {
       return await running;
     } finally {
@@ -75,8 +77,7 @@ export class ListProofs<Proof> {
   }
 
   #begin(realm: string, traffic: RealmTraffic, read: () => Promise<Proof>): Promise<Proof> {
-    const inFlight = Promise.allSettled(traffic.mutations);
-    const reading = this.#atMost(inFlight).then(read);
+    const reading = this.#quiet(traffic).then(read);
     traffic.current = reading;
     const end = (): void => {
       if (traffic.current === reading) traffic.current = undefined;
@@ -86,10 +87,21 @@ export class ListProofs<Proof> {
     return reading;
   }
 
-  /** Resolves with `work`, however it ends, or when the longest hold is over. */
-  async #atMost(work: Promise<unknown>): Promise<void> {
+  /** Resolves when no mutation is in flight, but for those that have held readings long enough. */
+  async #quiet({ mutations }: RealmTraffic): Promise<void> {
+    const { clock, holdMsMax } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const waits = [...mutations].flatMap(([running, sinceMs]) => {
+      const leftMs = sinceMs + holdMsMax - nowMs;
+      return leftMs > 0 ? [this.#atMost(leftMs, running)] : [];
+    });
+    await Promise.all(waits);
+  }
+
+  /** Resolves with `work`, however it ends, or when the time is over. */
+  async #atMost(waitMs: number, work: Promise<unknown>): Promise<void> {
     const over = new AbortController();
-    const limit = this.#options.clock.sleep(this.#options.holdMsMax, over.signal);
+    const limit = this.#options.clock.sleep(waitMs, over.signal);
     await Promise.race([settled(work), settled(limit)]);
     over.abort();
   }
@@ -97,7 +109,7 @@ export class ListProofs<Proof> {
   #traffic(realm: string): RealmTraffic {
     const known = this.#realms.get(realm);
     if (known !== undefined) return known;
-    const traffic: RealmTraffic = { current: undefined, next: undefined, mutations: new Set() };
+    const traffic: RealmTraffic = { current: undefined, next: undefined, mutations: new Map() };
     this.#realms.set(realm, traffic);
     return traffic;
   }
