@@ -156,6 +156,49 @@ describe("the emulator", () => {
     assert.equal((await ask("/v1/user", { key: apiKey })).status, 200);
   });
 
+  for (const [effect, status, words] of [
+    ["bad-value", 422, "conversation_config"],
+    ["wrong-path", 404, "Not Found"],
+    ["busy", 429, "system_busy"],
+    ["throttled", 429, "too_many_concurrent_requests"],
+    ["quota-exhausted", 401, "quota_exceeded"],
+    ["billing-stopped", 402, "payment_required"],
+    ["bad-credential", 401, "invalid_api_key"],
+    ["missing-scope", 401, "missing_permissions"],
+    ["server-error", 500, "internal_error"],
+  ] as const) {
+    it(`says ${effect} as ${status} with ${words}`, async () => {
+      const fault = JSON.stringify({ operation: "list", moment: "before", effect });
+      await exchange("POST", `${emulator.faultUrl}/conformance/faults`, fault);
+      assert.equal((await ask("/v1/user")).status, 200);
+      const answer = await ask(agents);
+      assert.equal(answer.status, status);
+      assert.match(JSON.stringify(answer.json), new RegExp(words));
+    });
+  }
+
+  it("keeps a script's fault waiting while one in common words befalls", async () => {
+    await script({ do: "fault", effect: { kind: "error", name: "internal_error" } });
+    const fault = { operation: "any", moment: "before", effect: "throttled", retryAfterMs: 2_500 };
+    await exchange("POST", `${emulator.faultUrl}/conformance/faults`, JSON.stringify(fault));
+    const statuses: number[] = [];
+    for (let i = 0; i < 3; i += 1) statuses.push((await ask("/v1/user")).status);
+    assert.deepEqual(statuses, [429, 500, 200]);
+  });
+
+  it("lets an account fall behind, and takes it back without a trace", async () => {
+    const subscription = async (): Promise<unknown> => (await ask("/v1/user/subscription")).json;
+    const turn = (billing: string): ReturnType<typeof exchange> =>
+      exchange("POST", `${emulator.faultUrl}/conformance/switches`, JSON.stringify({ billing }));
+    const before = await subscription();
+    await turn("overdue");
+    assert.match(JSON.stringify(await subscription()), /"status":"past_due".*"amount_due_cents"/);
+    await turn("exhausted");
+    assert.match(JSON.stringify(await subscription()), /"character_count":500000/);
+    await turn("current");
+    assert.deepEqual(await subscription(), before);
+  });
+
   it("refuses a script that it does not understand, and says why", async () => {
     for (const [steps, why] of [
       [{ do: "nothing" }, "there is no step"],

@@ -138,6 +138,16 @@ describe("an emulated vendor", () => {
     assert.ok(!isThere());
   });
 
+  it("repeats the headers that were sent", async () => {
+    await arm({ effect: "echo" });
+    const headers = { authorization: "Bearer of-the-test" };
+    const { status, text } = await askVendor(emulator, "/boxes", { headers });
+    assert.equal(status, 500);
+    for (const said of [JSON.parse(text).message, JSON.parse(text).error.message]) {
+      assert.match(said, /authorization: Bearer of-the-test/);
+    }
+  });
+
   it("answers with 64 MiB, and holds little of it for who does not read", async () => {
     await arm({ effect: "oversized", times: 9 });
     const held = (): number => process.memoryUsage().arrayBuffers + process.memoryUsage().external;

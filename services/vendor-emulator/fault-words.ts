@@ -34,6 +34,8 @@ export const networkEffects = [
   "oversized",
   /** 302 to another host. */
   "redirect",
+  /** 500 that repeats the request's headers, credentials with them, as careless proxies do. */
+  "echo",
 ] as const;
 export type NetworkEffect = (typeof networkEffects)[number];
 

@@ -62,9 +62,20 @@ export function incidentOf(
       return { isCarriedOut, ending: { kind: "instead", answer: () => page } };
     case "redirect":
       return { isCarriedOut, ending: { kind: "instead", answer: () => elsewhere } };
+    case "echo":
+      return { isCarriedOut, ending: { kind: "instead", answer: () => echoOf(request) } };
     default:
       return assertNever(effect);
   }
+}
+
+/** Under each name that an adapter may take its words from. */
+function echoOf({ method, path, headers }: ApiRequest): ApiAnswer {
+  const sent = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const message = `cannot serve ${method} ${path} with ${sent.join(", ")}`;
+  const words = { message, code: "internal_error", status: "internal_error" };
+  const body = { ...words, error: words, detail: words, headers };
+  return { status: 500, headers: { "x-sent": encodeURIComponent(message).slice(0, 4_000) }, body };
 }
 
 function isNetworkEffect(effect: Fault["effect"]): effect is NetworkEffect {

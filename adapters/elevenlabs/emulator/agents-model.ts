@@ -23,7 +23,7 @@ import type { World } from "./world.ts";
 import { apiHosts } from "./workspaces.ts";
 
 const words = {
-  busy: "conflict",
+  busy: "system_busy",
   throttled: "too_many_concurrent_requests",
   "quota-exhausted": "quota_exceeded",
   "billing-stopped": "payment_required",
