@@ -2,7 +2,7 @@
 import type { Bench } from "../core/bench.ts";
 import { expect } from "../core/case.ts";
 import type { ConformanceCase, Need } from "../core/case.ts";
-import { refused } from "../core/expectations.ts";
+import { expectOwnerNamed, refused } from "../core/expectations.ts";
 import type { RpcFailure } from "../core/rpc-failure.ts";
 import { settled } from "../core/settled.ts";
 import { shared, sharedForeign } from "../core/shared-subjects.ts";
@@ -130,8 +130,7 @@ export const removalCases: readonly ConformanceCase[] = [
           reasons: ["NOT_OURS"],
           outcomes: ["NOT_APPLIED"],
         });
-        const owner = failure.resource?.owner ?? "";
-        expect(owner !== "" && owner !== bench.cluster, "ResourceInfo.owner", () => `"${owner}"`);
+        expectOwnerNamed(failure, theirs);
       }
       await expectThere(theirs, providerId);
     },

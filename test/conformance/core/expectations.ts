@@ -75,6 +75,14 @@ export function expectOurs(instance: Instance, subject: Subject): void {
   expect(instance.providerId !== "" && instance.realm !== "", "provider_id and realm", came);
 }
 
+/** ResourceInfo says whose it is: the cluster, or the short stamp where the cluster has no room. */
+export function expectOwnerNamed({ resource }: RpcFailure, { owner, stamp }: Subject): void {
+  const named = resource?.owner ?? "";
+  const isNamed = named === owner.cluster || named === stamp;
+  const expected = `ResourceInfo.owner "${owner.cluster}", or the stamp ${stamp}`;
+  expect(isNamed, expected, () => (resource === undefined ? "no ResourceInfo" : `"${named}"`));
+}
+
 function wordsOf({ reasons, codes, outcomes, fields, preconditions, hasRetry }: Refusal): string {
   const known = reasons.flatMap((reason) => codesOfReason[reason] ?? []);
   return [

@@ -1099,6 +1099,8 @@ export const RemovalStateSchema: GenEnum<RemovalState> = /*@__PURE__*/
  *   details did not come from an adapter: for a mutation it means OUTCOME_UNKNOWN.
  * - NOT_FOUND is the vendor's own statement, made with valid credentials, at the right account and
  *   region. Nothing else becomes NOT_FOUND.
+ * - ResourceInfo.owner names whose an instance is: the cluster as it is stamped, or the whole short
+ *   stamp where the vendor's field has no room for the cluster.
  * - Credentials never appear in an answer, an error or a log.
  * - A field that is missing, too long, or has control characters in it (but for the values of
  *   parameters) is refused with INVALID_ARGUMENT before the vendor is touched. Lengths are bytes of
