@@ -174,7 +174,7 @@ export const concurrencyCases: readonly ConformanceCase[] = [
       const subject = bench.subject("held");
       const other = bench.subject("not-held");
       const mark = await bench.faults.mark();
-      await bench.faults.arm({ operation: "create", effect: "slow", delayMs: heldMs });
+      await bench.faults.arm({ operation: "create", effect: "slow", delayMs: heldMsOf(bench) });
       const flight = { isOver: false };
       const first = subject.ensure().finally(() => {
         flight.isOver = true;
@@ -193,6 +193,11 @@ export const concurrencyCases: readonly ConformanceCase[] = [
     },
   },
 ];
+
+/** No longer than the adapter waits for a change at the vendor. */
+function heldMsOf({ settling }: Bench): number {
+  return Math.min(heldMs, Math.floor(settling.mutationDeadlineMs * 0.7));
+}
 
 /** Its requests reach the vendor, or a second has passed: some create without a look. */
 async function untilAsked(bench: Bench, mark: number): Promise<void> {

@@ -13,7 +13,13 @@ import { readAdapterOptions } from "./reference-adapter/adapter-options.ts";
 import type { MutationName } from "./reference-adapter/mutation-names.ts";
 import { startAdapter } from "./reference-adapter/running-adapter.ts";
 import type { CapabilityName } from "./reference-adapter/world.ts";
-import { ReferenceVendor, vendorHost, vendorToken, vendorWorkspace } from "./vendor.ts";
+import {
+  otherVendorHost,
+  ReferenceVendor,
+  vendorHost,
+  vendorToken,
+  vendorWorkspace,
+} from "./vendor.ts";
 
 export interface ReferenceRigOptions {
   readonly mutants?: readonly MutationName[];
@@ -42,16 +48,15 @@ export async function startReferenceRig(options: ReferenceRigOptions = {}): Prom
   };
   const tls = isTls ? await startTls(stops) : undefined;
   const adminPort = await findFreeTcpPort();
-  const endpoint = `https://${vendorHost}`;
   const rig = await startEmulatedRig({
     main,
     emulator: await startVendorEmulator(new ReferenceVendor()),
-    hosts: [vendorHost],
+    hosts: [vendorHost, otherVendorHost],
     credential: { workspace: vendorWorkspace, token: vendorToken },
     wrongCredential: { workspace: vendorWorkspace, token: wrongToken },
     region: "west",
     parameters: {
-      otherRealm: { endpoint, region: "east" },
+      otherRealm: { endpoint: `https://${otherVendorHost}`, region: "east" },
       parameters: { voice: "alto", speed: "1.5", engine: "v1" },
       changed: { voice: "tenor" },
       immutable: { engine: "v2" },

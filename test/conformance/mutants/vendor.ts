@@ -25,6 +25,8 @@ import type {
 } from "../../../services/vendor-emulator/vendor-model.ts";
 
 export const vendorHost = "api.reference.example";
+/** The same API, in front of the other region. */
+export const otherVendorHost = "east.reference.example";
 export const vendorRegions = ["west", "east"] as const;
 export const vendorWorkspace = "acme";
 export const vendorToken = "ref-token-5f2c9a71d0e84b36";
@@ -59,7 +61,7 @@ const switchesAtFirst: Required<Switches> = {
 };
 
 export class ReferenceVendor implements VendorModel {
-  readonly hosts = [vendorHost, "elsewhere.example"];
+  readonly hosts = [vendorHost, otherVendorHost];
   readonly vocabulary = { switches: switchNames, edits: editNames, effects: vendorEffects };
   readonly #records = new LaggingStore<VendorRecord>();
   #switches = switchesAtFirst;
@@ -125,7 +127,7 @@ export class ReferenceVendor implements VendorModel {
         return problem(403, "not_allowed", "the token lacks the scope instances");
       case "server-error":
         return problem(500, "oops", "something broke");
-      case "bad-gateway":
+      default:
         return { status: 502, body: "<html><h1>502 Bad Gateway</h1></html>" };
     }
   }
@@ -160,7 +162,7 @@ export class ReferenceVendor implements VendorModel {
         return [this.#add({ ...record }).id];
       case "break":
         return change({ works: false });
-      case "mend":
+      default:
         return change({ works: true });
     }
   }

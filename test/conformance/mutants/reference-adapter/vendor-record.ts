@@ -17,7 +17,7 @@ import type {
 import { normalised } from "./parameters.ts";
 import { stampIn } from "./stamp.ts";
 import type { Stamp, Tags } from "./stamp.ts";
-import { quotaFields } from "./differences.ts";
+import type { quotaFields } from "./differences.ts";
 import type { Difference } from "./differences.ts";
 import type { World } from "./world.ts";
 

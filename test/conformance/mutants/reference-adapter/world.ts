@@ -7,7 +7,7 @@ import type { Wire } from "./wire.ts";
 
 /** Numbers that GetProviderInfo tells callers, and by which the adapter lives. */
 export const limits = {
-  mutationDeadlineMs: 4_000,
+  mutationDeadlineMs: 3_500,
   visibilityLagMs: 1_000,
   clockSkewMs: 200,
   sweepIntervalMs: 400,
