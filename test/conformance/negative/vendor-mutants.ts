@@ -173,7 +173,7 @@ export const vendorMutants: readonly Mutant[] = [
     name: "always-in-one-realm",
     what: "names the same realm whatever the account and region",
     breaks: ["error:wrong-realm"],
-    caughtBy: "removal/wrong-realm-is-refused",
+    caughtBy: "removal/other-realm-has-its-own",
     adapter: but(() => ({ realm: async () => "reference" })),
   },
   {
