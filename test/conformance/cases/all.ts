@@ -1,4 +1,7 @@
-/** All cases, in the order in which they run: cheap ones that explain the failures of others first. */
+/**
+ * All cases, in the order in which they run: cheap ones that explain the failures of others first,
+ * then those that have to wait for the end of a doubt, so that they wait while others run.
+ */
 import type { ConformanceCase } from "../core/case.ts";
 import { ensureIdentityCases } from "./ensure-identity.ts";
 import { ensureValidateCases } from "./ensure-validate.ts";
@@ -21,7 +24,10 @@ import { consoleEditCases } from "./console-edits.ts";
 import { credentialCases } from "./credentials.ts";
 import { healthStreamCases } from "./health-stream.ts";
 import { identityAtVendorCases } from "./identity-at-vendor.ts";
-import { lastCases } from "./last.ts";
+import { drainCases } from "./drain.ts";
+import { echoCases, secretCases } from "./secrets.ts";
+import { endpointCases } from "./endpoints.ts";
+import { tlsCases } from "./tls.ts";
 import { spareCases } from "./spare.ts";
 
 export const allCases: readonly ConformanceCase[] = [
@@ -38,14 +44,18 @@ export const allCases: readonly ConformanceCase[] = [
   ...releaseCases,
   ...versionCases,
   ...listCases,
-  ...vendorErrorCases,
+  ...spareCases,
   ...lostAnswerCases,
+  ...vendorErrorCases,
+  ...endpointCases,
   ...concurrencyCases,
   ...identityAtVendorCases,
   ...consoleEditCases,
   ...healthStreamCases,
-  ...spareCases,
   ...credentialCases,
   ...circuitCases,
-  ...lastCases,
+  ...tlsCases,
+  ...echoCases,
+  ...drainCases,
+  ...secretCases,
 ];

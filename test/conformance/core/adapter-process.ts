@@ -14,27 +14,44 @@ import type { TlsFiles } from "./wire-client.ts";
 const startTimeoutMs = 30_000;
 const probeDeadlineMs = 1_000;
 
-/** Starts processes from one command line, always on the same port. */
+interface Ports {
+  readonly port: number;
+  readonly adminPort: number;
+}
+
+/** Starts processes from one command line, always on the same ports. */
 export class AdapterLauncher {
   readonly address: string;
   readonly #command: readonly string[];
+  readonly #ports: Ports;
   readonly #tls: TlsFiles | undefined;
   #running: RunningChild | undefined;
   /** What earlier processes wrote. */
   #earlierOutput = "";
 
-  private constructor(command: readonly string[], port: number, tls: TlsFiles | undefined) {
-    this.#command = command.map((word) => word.replaceAll("{port}", `${port}`));
+  private constructor(command: readonly string[], ports: Ports, tls: TlsFiles | undefined) {
+    this.#ports = ports;
+    this.#command = command.map((word) => this.fillIn(word));
     this.#tls = tls;
-    this.address = `127.0.0.1:${port}`;
+    this.address = `127.0.0.1:${ports.port}`;
   }
 
-  /** @param command program and arguments; "{port}" stands for the port of ProviderAPI */
+  /**
+   * @param command program and arguments; "{port}" stands for the port of ProviderAPI, "{adminPort}"
+   * for another free one
+   */
   static async prepare(command: readonly string[], tls?: TlsFiles): Promise<AdapterLauncher> {
     if (!command.some((word) => word.includes("{port}"))) {
       throw new Error('start: no word holds "{port}", the port that the adapter is to serve at');
     }
-    return new AdapterLauncher(command, await findFreeTcpPort(), tls);
+    const [port, adminPort] = await Promise.all([findFreeTcpPort(), findFreeTcpPort()]);
+    return new AdapterLauncher(command, { port, adminPort }, tls);
+  }
+
+  /** A text of the parameters file with the ports in it. */
+  fillIn(text: string): string {
+    const { port, adminPort } = this.#ports;
+    return text.replaceAll("{port}", `${port}`).replaceAll("{adminPort}", `${adminPort}`);
   }
 
   /** Returns when it serves. */

@@ -58,7 +58,7 @@ export interface SuiteParameters {
     readonly good: string;
     readonly wrong: string;
   };
-  /** How to start the adapter; "{port}" stands for the port of ProviderAPI. */
+  /** How to start the adapter; "{port}" stands for the port of ProviderAPI, "{adminPort}" for another. */
   readonly start?: readonly string[];
   /** Texts that must appear nowhere: the credentials. */
   readonly secrets: readonly string[];

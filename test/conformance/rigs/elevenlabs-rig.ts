@@ -99,7 +99,7 @@ async function writeFiles(
       process.execPath,
       join(root, "adapters/elevenlabs/main.ts"),
       "--listen=127.0.0.1:{port}",
-      "--admin-listen=127.0.0.1:0",
+      "--admin-listen=127.0.0.1:{adminPort}",
       `--accounts=${join(folder, "accounts.json")}`,
       `--vendor-ca=${emulator.caFile}`,
       ...apiHosts.map((host) => `--connect-to=https://${host}=${emulator.url}`),
@@ -107,5 +107,6 @@ async function writeFiles(
       ...flags,
     ],
     secrets: [emulatorApiKey, otherApiKey, wrongApiKey],
+    metrics: "http://127.0.0.1:{adminPort}/metrics",
   };
 }

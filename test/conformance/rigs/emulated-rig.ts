@@ -61,6 +61,7 @@ export async function startEmulatedRig(options: EmulatedRigOptions): Promise<Emu
     },
     start: startCommand(options, join(folder, "accounts.json")),
     secrets: [...Object.values(options.credential), ...Object.values(options.wrongCredential)],
+    metrics: "http://127.0.0.1:{adminPort}/metrics",
     ...options.parameters,
   };
   return {
@@ -79,7 +80,7 @@ function startCommand(options: EmulatedRigOptions, accountsFile: string): readon
     process.execPath,
     join(root, main),
     "--listen=127.0.0.1:{port}",
-    "--admin-listen=127.0.0.1:0",
+    "--admin-listen=127.0.0.1:{adminPort}",
     `--accounts=${accountsFile}`,
     `--vendor-ca=${emulator.caFile}`,
     ...hosts.map((host) => `--connect-to=https://${host}=${emulator.url}`),

@@ -57,7 +57,7 @@ export async function startLiveKitRig(flags: readonly string[] = []): Promise<Li
       process.execPath,
       join(root, "adapters/livekit/main.ts"),
       "--listen=127.0.0.1:{port}",
-      "--admin-listen=127.0.0.1:0",
+      "--admin-listen=127.0.0.1:{adminPort}",
       `--accounts=${join(folder, "accounts.json")}`,
       `--connect-to=${endpoint}=${livekit.url}`,
       `--connect-to=${otherEndpoint}=${otherLivekit.url}`,
@@ -65,6 +65,7 @@ export async function startLiveKitRig(flags: readonly string[] = []): Promise<Li
       ...flags,
     ],
     secrets: [apiSecret],
+    metrics: "http://127.0.0.1:{adminPort}/metrics",
   };
   const parametersFile = join(folder, "parameters.json");
   await writeFile(parametersFile, JSON.stringify(document));
