@@ -29,12 +29,15 @@ import { echoCases, secretCases } from "./secrets.ts";
 import { endpointCases } from "./endpoints.ts";
 import { tlsCases } from "./tls.ts";
 import { spareCases } from "./spare.ts";
+import { givenUpLookCases } from "./given-up-looks.ts";
+import { vendorLeftAloneCases } from "./vendor-left-alone.ts";
 
 export const allCases: readonly ConformanceCase[] = [
   ...infoCases,
   ...operationCases,
   ...requestCases,
   ...requestSizeCases,
+  ...vendorLeftAloneCases,
   ...ensureCases,
   ...ensureIdentityCases,
   ...ensureValidateCases,
@@ -46,6 +49,7 @@ export const allCases: readonly ConformanceCase[] = [
   ...listCases,
   ...spareCases,
   ...lostAnswerCases,
+  ...givenUpLookCases,
   ...vendorErrorCases,
   ...endpointCases,
   ...concurrencyCases,

@@ -33,6 +33,8 @@ export interface ConformanceOptions {
   readonly timeoutMs?: number;
   /** The same at once. */
   readonly signal?: AbortSignal;
+  /** True: the vendor is thrown away afterwards; the look for leaks is left out. */
+  readonly isThrownAway?: boolean;
   readonly onStart?: (start: ConformanceStart) => void;
   readonly onResult?: (result: CaseResult) => void;
 }
@@ -81,14 +83,15 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
     const start = { adapter: info.name, address, runId, caseCount: cases.length };
     options.onStart?.(start);
     const signal = endOf(options);
-    const { onResult } = options;
+    const { onResult, isThrownAway = false } = options;
     const results = await runSuite(bench, {
       cases,
       signal,
+      isThrownAway,
       ...(onResult === undefined ? {} : { onResult }),
     });
     // The leak check comes beside the chosen cases.
-    const isComplete = results.length > cases.length;
+    const isComplete = results.length >= cases.length + (isThrownAway ? 0 : 1);
     return { ...start, ...totals(results), isComplete, durationMs: performance.now() - startMs };
   } finally {
     bench?.close();

@@ -22,6 +22,8 @@ export type CaseResult = {
 
 export interface SuiteOptions {
   readonly cases: readonly ConformanceCase[];
+  /** True: the vendor is thrown away afterwards, so nothing is removed and looked for at the end. */
+  readonly isThrownAway?: boolean;
   /** Told of each result as it comes. */
   readonly onResult?: (result: CaseResult) => void;
   /** Stops before the next case; what was made is removed all the same. */
@@ -66,7 +68,7 @@ export async function runSuite(
     if (await isInterrupted(waitMs, options.signal)) break;
     add(await timed(one, laterTimeoutMs, later.check));
   }
-  add(await lookForLeaks(bench));
+  if (options.isThrownAway !== true) add(await lookForLeaks(bench));
   return results;
 }
 
