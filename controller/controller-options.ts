@@ -68,6 +68,12 @@ const options = {
     msMin: 1_000,
     msMax: 24 * hour,
   }),
+  orphanSweepMs: duration({
+    help: "How often vendor instances are looked for that carry our stamp and belong to no object.",
+    default: 300_000,
+    msMin: 1_000,
+    msMax: 24 * hour,
+  }),
   pollMs: duration({
     help: "Waits between looks at what a vendor is still making or removing, where it gives no hint.",
     default: 2_000,

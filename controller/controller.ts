@@ -57,6 +57,7 @@ export interface ControllerParts {
   readonly log: Log;
   readonly metrics: ControllerMetrics;
   readonly onEvent: (object: DigitalHumanProvider, event: ObjectEvent) => void;
+  readonly onClassEvent: (found: ProviderClass, event: ObjectEvent) => void;
   /** The process cannot go on. */
   readonly onFailure: (error: Error) => void;
   readonly options: ControllerOptions;

@@ -7,6 +7,7 @@ import type { Log } from "../services/process/log.ts";
 import { ClassKeeper } from "./classes/class-keeper.ts";
 import type { News } from "./health/health-book.ts";
 import { HealthKeeper } from "./health/health-keeper.ts";
+import { orphanEvent, OrphanSweep } from "./inventory/orphan-sweep.ts";
 import { isApiError } from "./kubernetes/api-error.ts";
 import type { Connection } from "./kubernetes/connection.ts";
 import type { Leadership } from "./kubernetes/leadership.ts";
@@ -44,6 +45,8 @@ export interface LeaderTermOptions extends ReconcilerOptions {
   readonly workersMax: number;
   /** How long a call to the API server may take. */
   readonly apiTimeoutMs: number;
+  /** How often instances are looked for that belong to no object. */
+  readonly orphanSweepMs: number;
 }
 
 export interface LeaderTermParts {
@@ -63,8 +66,10 @@ export interface LeaderTermParts {
     readonly reconcile: ReconcileMetrics;
     /** A write to our objects was sent. */
     readonly onWrite: (what: "object" | "status") => void;
+    readonly onOrphans: (className: string, count: number) => void;
   };
   readonly onEvent: (object: DigitalHumanProvider, event: ObjectEvent) => void;
+  readonly onClassEvent: (found: ProviderClass, event: ObjectEvent) => void;
   readonly options: LeaderTermOptions;
 }
 
@@ -79,6 +84,7 @@ export class LeaderTerm {
   readonly #pool: WorkerPool;
   readonly #keeper: ClassKeeper;
   readonly #health: HealthKeeper;
+  readonly #orphans: OrphanSweep;
   readonly #memories = new Memories();
   readonly #doubts = new DoubtLedger();
   readonly #inherited = new InheritedDoubt(this.#doubts);
@@ -98,6 +104,7 @@ export class LeaderTerm {
     });
     this.#health = this.#createHealthKeeper();
     this.#keeper = this.#createKeeper();
+    this.#orphans = this.#createOrphanSweep();
     const reconciler = this.#reconciler();
     this.#pool = new WorkerPool({
       queue: this.#queue,
@@ -127,6 +134,7 @@ export class LeaderTerm {
     this.#keeper.start();
     for (const key of keys) this.#followHealth(key, objects.get(key));
     this.#health.start();
+    this.#orphans.start();
     for (const key of keys) this.#look(key, "resync");
   }
 
@@ -136,6 +144,7 @@ export class LeaderTerm {
       this.#pool.stop(limits),
       this.#keeper.stop(limits),
       this.#health.stop(),
+      this.#orphans.stop(),
     ]);
     return [...left, ...leftClasses];
   }
@@ -227,6 +236,23 @@ export class LeaderTerm {
       log,
       onNews: (key, news, seen) => this.#healthNews(key, news, seen),
       onPlaces: () => this.#keeper.healthChanged(),
+    });
+  }
+
+  #createOrphanSweep(): OrphanSweep {
+    const { objects, classList, providers, identity, clock, log, metrics, options } = this.#parts;
+    return new OrphanSweep({
+      objects: () => objects.list().map(parseDigitalHumanProvider),
+      classes: classList,
+      providers,
+      identity,
+      clock,
+      log,
+      intervalMs: options.orphanSweepMs,
+      onOrphans: (found, orphans) => {
+        metrics.onOrphans(found.name, orphans.length);
+        if (orphans.length > 0) this.#parts.onClassEvent(found, orphanEvent(orphans));
+      },
     });
   }
 

@@ -26,7 +26,7 @@ import { adapterSecurity } from "./providers/adapter-security.ts";
 import { Providers } from "./providers/providers.ts";
 import type { DigitalHumanProvider } from "./resource/digital-human-provider.ts";
 import { apiGroup, apiVersion } from "./resource/names.ts";
-import type { AdapterAddress } from "./resource/provider-class.ts";
+import type { AdapterAddress, ProviderClass } from "./resource/provider-class.ts";
 import { classResource, providerResource } from "./resource-kinds.ts";
 
 const name = "dhp-controller";
@@ -196,6 +196,7 @@ function createController(parts: Parts, cluster: string): Controller {
     log,
     metrics,
     onEvent: (object, event) => events.record({ ...event, regarding: referenceOf(object) }),
+    onClassEvent: (found, event) => events.record({ ...event, regarding: classReference(found) }),
     onFailure: parts.fail,
     options: {
       workersMax: options.workers,
@@ -213,6 +214,7 @@ function createController(parts: Parts, cluster: string): Controller {
       backOffMsMin: options.backOffMinMs,
       backOffMsMax: options.backOffMaxMs,
       pollMs: options.pollMs,
+      orphanSweepMs: options.orphanSweepMs,
     },
   });
 }
@@ -220,6 +222,11 @@ function createController(parts: Parts, cluster: string): Controller {
 function leaseNamespace(): string {
   const ofPod = options.kubeconfig === undefined ? podNamespace() : undefined;
   return options.leaseNamespace ?? ofPod ?? leaseNamespaceDefault;
+}
+
+function classReference({ name: className, uid }: ProviderClass) {
+  const kind = "DigitalHumanProviderClass";
+  return { apiVersion: `${apiGroup}/${apiVersion}`, kind, name: className, uid };
 }
 
 function referenceOf(object: DigitalHumanProvider) {

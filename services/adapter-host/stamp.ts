@@ -1,6 +1,5 @@
 /** The stamp: whose an instance is, in forms that fit the vendors' short fields. Pure. */
-import { createHash } from "node:crypto";
-
+import { clusterStamp, keyStamp } from "../contract/short-stamp.ts";
 import type { FoundInstance, Stamp } from "./adapter.ts";
 
 /** Who asks. */
@@ -9,18 +8,17 @@ export interface Owner {
   readonly uid: string;
 }
 
-const keyCharacters = 16;
-const clusterCharacters = 8;
+const keyShortCharacters = "dhp-".length + 16;
 
 /** @param key fleet/namespace/name */
 export function makeStamp(key: string, owner: Owner, specHash: string): Stamp {
-  const keyShort = `dhp-${base32Digest(key).slice(0, keyCharacters)}`;
+  const keyShort = keyStamp(key);
   return { keyShort, short: `${keyShort}-${clusterShort(owner.cluster)}`, key, ...owner, specHash };
 }
 
 /** The owner's part of the short form: 8 base32 characters of SHA-256(cluster). */
 export function clusterShort(cluster: string): string {
-  return base32Digest(cluster).slice(0, clusterCharacters);
+  return clusterStamp(cluster);
 }
 
 /** True for what `Stamp.short` looks like. */
@@ -31,7 +29,7 @@ export function isShortStamp(text: string): boolean {
 /** The parts of a short stamp, with everything that it cannot hold left empty. */
 export function readShortStamp(text: string): Stamp | undefined {
   if (!isShortStamp(text)) return undefined;
-  const keyShort = text.slice(0, "dhp-".length + keyCharacters);
+  const keyShort = text.slice(0, keyShortCharacters);
   return { keyShort, short: text, key: "", cluster: "", uid: "", specHash: "" };
 }
 
@@ -57,20 +55,4 @@ export function ownershipOf(found: FoundInstance, wanted: Stamp): Ownership {
   if (stamp === undefined) return "unowned";
   if (!hasKeyOf(stamp, wanted) || !isOwnedByCluster(stamp, wanted.cluster)) return "foreign";
   return stamp.uid === "" || stamp.uid === wanted.uid ? "ours" : "predecessor";
-}
-
-const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
-
-/** SHA-256 in base32 (RFC 4648, lower case, no padding). */
-function base32Digest(text: string): string {
-  let encoded = "";
-  let bits = 0;
-  let bitCount = 0;
-  for (const byte of createHash("sha256").update(text, "utf8").digest()) {
-    bits = (bits << 8) | byte;
-    bitCount += 8;
-    for (; bitCount >= 5; bitCount -= 5) encoded += alphabet[(bits >> (bitCount - 5)) & 31] ?? "";
-    bits &= (1 << bitCount) - 1;
-  }
-  return bitCount === 0 ? encoded : encoded + (alphabet[(bits << (5 - bitCount)) & 31] ?? "");
 }

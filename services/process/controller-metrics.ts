@@ -50,6 +50,8 @@ export interface ControllerMetrics {
   /** A write to an object of ours or its status; Leases and events are not counted. */
   onWrite(what: "object" | "status"): void;
   onLeadership(isLeader: boolean): void;
+  /** Instances of a class that belong to no object, as of the last look. */
+  onOrphans(className: string, count: number): void;
   /** One call of ProviderAPI, as its client saw it. */
   onCall(call: {
     readonly method: string;
@@ -86,7 +88,17 @@ export function controllerMetrics(
     ...apiMetrics(metrics),
     ...adapterConnectionMetrics(metrics),
     onLeadership: leadershipMetric(metrics, options.lease),
+    onOrphans: orphanMetric(metrics),
   };
+}
+
+function orphanMetric(metrics: Metrics): ControllerMetrics["onOrphans"] {
+  const orphans = metrics.gauge({
+    name: "dhp_orphaned_instances",
+    help: "Vendor instances that carry our stamp and belong to no object, by class.",
+    labels: { class: [] },
+  });
+  return (className, count) => orphans.set({ class: className }, count);
 }
 
 function queueMetrics(
