@@ -2,7 +2,7 @@
 import { Change } from "../../../proto/gen/dhp/provider/v1/provider_pb.ts";
 import type { EditName } from "../../../services/vendor-emulator/fault-words.ts";
 import { expect } from "../core/case.ts";
-import type { ConformanceCase } from "../core/case.ts";
+import type { ConformanceCase, Need } from "../core/case.ts";
 import { refused } from "../core/expectations.ts";
 import { settled } from "../core/settled.ts";
 import type { Subject } from "../core/subject.ts";
@@ -15,6 +15,12 @@ async function driftOf(subject: Subject): Promise<readonly string[]> {
   return (instance?.drift ?? []).map(({ field }) => field);
 }
 
+const keepsNames: Need = {
+  kind: "trait",
+  what: "a vendor that keeps display names (displayName in the parameters file)",
+  isSo: ({ parameters }) => parameters.displayName,
+};
+
 function driftCase(edit: EditName, isField: (field: string) => boolean): ConformanceCase {
   return {
     name: `console/${edit}-is-drift`,
@@ -23,7 +29,7 @@ function driftCase(edit: EditName, isField: (field: string) => boolean): Conform
     needs: [
       { kind: "edit", name: edit },
       { kind: "capability", name: "UPDATE" },
-      ...(edit === "rename" ? ([{ kind: "parameter", name: "displayName" }] as const) : []),
+      ...(edit === "rename" ? [keepsNames] : []),
     ],
     fix: "compare what the vendor shows with the wanted spec, field by field, in Describe and in Ensure",
     timeoutMs: 60_000,

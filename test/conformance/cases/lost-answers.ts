@@ -68,7 +68,13 @@ function lossCase({ effect, moment }: Loss, change: VendorChange): ConformanceCa
 const slowMs = 1_500;
 const patienceMs = 500;
 
+/** No longer than the adapter waits for a change at the vendor. */
+function slowMsOf({ settling }: Bench): number {
+  return Math.min(slowMs, Math.floor(settling.mutationDeadlineMs * 0.7));
+}
+
 interface Leaving {
+  /** Of the case; "{}" stands for the operation. */
   readonly name: string;
   readonly words: string;
   readonly moment: "before" | "after";
@@ -77,19 +83,19 @@ interface Leaving {
 
 const leavings: readonly Leaving[] = [
   {
-    name: "late-before",
+    name: "late-{}-runs-on",
     words: "outlives its caller's deadline before the vendor acts",
     moment: "before",
     call: () => ({ deadlineMs: patienceMs }),
   },
   {
-    name: "late-after",
+    name: "late-{}-stands",
     words: "outlives its caller's deadline after the vendor acted",
     moment: "after",
     call: () => ({ deadlineMs: patienceMs }),
   },
   {
-    name: "cancelled",
+    name: "cancelled-{}-runs-on",
     words: "is cancelled by its caller",
     moment: "before",
     call: () => ({ signal: AbortSignal.timeout(patienceMs) }),
@@ -105,7 +111,7 @@ async function expectHeld(bench: Bench, subject: Subject): Promise<void> {
 
 function leavingCase(leaving: Leaving, change: VendorChange): ConformanceCase {
   const { operation } = change;
-  const name = `${operation}-${leaving.name}`;
+  const name = leaving.name.replace("{}", operation);
   return {
     name: `lost-answers/${name}`,
     promise: `a request to ${operation} that ${leaving.words} runs on and holds its key; what came of it stands, and nothing is done twice`,
@@ -117,7 +123,8 @@ function leavingCase(leaving: Leaving, change: VendorChange): ConformanceCase {
       await succeedTwice(bench, name);
       const subject = await change.prepare(bench, name);
       const { moment } = leaving;
-      await bench.faults.arm({ operation, effect: "slow", moment, delayMs: slowMs });
+      const delayMs = slowMsOf(bench);
+      await bench.faults.arm({ operation, effect: "slow", moment, delayMs });
       const mark = await bench.faults.mark();
       const sentAtMs = Date.now();
       const reply = await admitted(() => change.send(subject, leaving.call()));
@@ -139,7 +146,7 @@ async function endOf(
     return { afterMs: subject.doubtLeftMs, check: () => change.finish(bench, subject) };
   }
   return {
-    afterMs: Math.max(0, sentAtMs + slowMs + 500 - Date.now()),
+    afterMs: Math.max(0, sentAtMs + slowMsOf(bench) + 500 - Date.now()),
     check: async () => {
       await subject.converge({ mayCreate: false }, 20_000);
       const [made] = await bench.faults.instancesWith(subject.keyStamp);
@@ -226,9 +233,10 @@ export const lostAnswerCases: readonly ConformanceCase[] = [
     run: async (bench) => {
       const subject = bench.subject("remembered");
       await bench.faults.turn({ listLagMs: 60_000 });
-      await bench.faults.arm({ operation: "create", effect: "slow", delayMs: slowMs });
+      const delayMs = slowMsOf(bench);
+      await bench.faults.arm({ operation: "create", effect: "slow", delayMs });
       await admitted(() => subject.ensure({}, { deadlineMs: patienceMs }));
-      await systemClock.sleep(slowMs);
+      await systemClock.sleep(delayMs);
       const instance = await subject.converge({ mayCreate: false }, 15_000);
       const [made] = await bench.faults.instancesWith(subject.keyStamp);
       expect(instance.providerId === made?.id, `instance ${made?.id}`, () => instance.providerId);

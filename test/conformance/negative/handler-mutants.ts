@@ -372,7 +372,7 @@ export const handlerMutants: readonly Mutant[] = [
     name: "takes-bodies-of-any-size",
     what: "reads whatever the vendor sends, and calls it an answer",
     breaks: ["rule:bounds"],
-    caughtBy: "lost-answers/read-failures-are-unavailable",
+    caughtBy: "lost-answers/look-oversized",
     adapter: (right) => ({
       ...right,
       read: async (call, id) => {
