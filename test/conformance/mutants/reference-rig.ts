@@ -16,6 +16,7 @@ import type { CapabilityName } from "./reference-adapter/world.ts";
 import {
   otherVendorHost,
   ReferenceVendor,
+  strangeHost,
   vendorHost,
   vendorToken,
   vendorWorkspace,
@@ -48,9 +49,10 @@ export async function startReferenceRig(options: ReferenceRigOptions = {}): Prom
   };
   const tls = isTls ? await startTls(stops) : undefined;
   const adminPort = await findFreeTcpPort();
+  const emulator = await startVendorEmulator(new ReferenceVendor());
   const rig = await startEmulatedRig({
     main,
-    emulator: await startVendorEmulator(new ReferenceVendor()),
+    emulator,
     hosts: [vendorHost, otherVendorHost],
     credential: { workspace: vendorWorkspace, token: vendorToken },
     wrongCredential: { workspace: vendorWorkspace, token: wrongToken },
@@ -66,6 +68,7 @@ export async function startReferenceRig(options: ReferenceRigOptions = {}): Prom
       metrics: `http://127.0.0.1:${adminPort}/metrics`,
     },
     flags: [
+      `--connect-to=https://${strangeHost}=${emulator.url}`,
       ...(mutants.length === 0 ? [] : [`--mutants=${mutants.join(",")}`]),
       ...(without.length === 0 ? [] : [`--without=${without.join(",")}`]),
       ...(tls?.flags ?? []),

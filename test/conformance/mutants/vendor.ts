@@ -27,7 +27,8 @@ import type {
 export const vendorHost = "api.reference.example";
 /** The same API, in front of the other region. */
 export const otherVendorHost = "east.reference.example";
-export const vendorRegions = ["west", "east"] as const;
+/** Somebody else's, to which a redirect leads: it answers whoever comes with an empty list. */
+export const strangeHost = "elsewhere.example";
 export const vendorWorkspace = "acme";
 export const vendorToken = "ref-token-5f2c9a71d0e84b36";
 
@@ -61,7 +62,7 @@ const switchesAtFirst: Required<Switches> = {
 };
 
 export class ReferenceVendor implements VendorModel {
-  readonly hosts = [vendorHost, otherVendorHost];
+  readonly hosts = [vendorHost, otherVendorHost, strangeHost];
   readonly vocabulary = { switches: switchNames, edits: editNames, effects: vendorEffects };
   readonly #records = new LaggingStore<VendorRecord>();
   #switches = switchesAtFirst;
@@ -75,6 +76,7 @@ export class ReferenceVendor implements VendorModel {
   }
 
   answer(request: ApiRequest): ApiAnswer {
+    if (request.host === strangeHost) return { status: 200, body: { instances: [], next: "" } };
     const { credential } = this.#switches;
     if (credential === "wrong" || !isKnownToken(request)) return refusedToken(request);
     if (credential === "scopeless") return this.say("missing-scope", request, undefined);
