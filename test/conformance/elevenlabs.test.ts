@@ -18,7 +18,7 @@ after(async () => {
 
 test(
   "conformance run on a shared vendor account: other tenants' instances untouched; stable counts; no leak",
-  { timeout: 300_000 },
+  { timeout: 540_000 },
   async (context) => {
     const [key, cluster] = ["other-fleet/default/evening-show", "another-cluster"];
     const stamp = ownedStamp(key, cluster);
@@ -38,7 +38,7 @@ test(
     const { report, failedNames } = await wholeRun(context, { parameters, ...faults });
     assert.deepEqual(failedNames, []);
     assert.ok(report.isComplete);
-    assert.ok(report.passed > report.skipped, "more is skipped than run");
+    assert.ok(report.passed >= 85, `only ${report.passed} cases ran`);
     assert.deepEqual(await rig.agents(), before);
   },
 );

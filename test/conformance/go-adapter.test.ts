@@ -30,7 +30,7 @@ test(
       const { report, failedNames } = await wholeRun(context, { parameters });
       assert.deepEqual(failedNames, []);
       assert.ok(report.isComplete);
-      assert.ok(report.passed > report.skipped, "more is skipped than run");
+      assert.ok(report.passed >= 85, `only ${report.passed} cases ran`);
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -24,7 +24,7 @@ test(
     assert.deepEqual(failedNames, []);
     assert.equal(report.adapter, "livekit");
     assert.ok(report.isComplete);
-    assert.ok(report.passed > report.skipped, "more is skipped than run");
+    assert.ok(report.passed >= 85, `only ${report.passed} cases ran`);
     assert.deepEqual(await listRooms(rig.livekit), []);
   },
 );
