@@ -167,7 +167,8 @@ function decideEnsure(view: View, placement: Placement): Step {
       : { kind: "ensure", placement, mayCreate: false };
   }
   if (placement.providerID !== "") {
-    return { kind: "clear-id", record: replaced(object.record, placement, { providerID: "" }) };
+    const change = { providerID: "", lastProviderID: placement.providerID };
+    return { kind: "clear-id", record: replaced(object.record, placement, change) };
   }
   if (!facts.isFresh) return { kind: "confirm" };
   return { kind: "ensure", placement, mayCreate: true };

@@ -90,4 +90,8 @@ test("spec.adopt is sent while no instance is recorded, and never afterwards", (
     placements: [placementJson("https://b.example.com", "realm-2", { providerID: "i-9" })],
   };
   assert.equal(ensureOf({ adopt }, { status: elsewhere }).adopt, undefined);
+  const vanished = {
+    placements: [placementJson("https://a.example.com", "realm-1", { lastProviderID: "i-9" })],
+  };
+  assert.equal(ensureOf({ adopt }, { status: vanished }).adopt, undefined);
 });

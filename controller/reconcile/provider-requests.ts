@@ -67,9 +67,14 @@ export function ensureRequest(
   });
 }
 
-/** spec.adopt is used only while no instance is recorded, wherever. */
+/** spec.adopt is used only while no instance is recorded, wherever, and none was: then it is inert. */
 function hasRecordedId(object: DigitalHumanProvider, recorded: RecordedIdentity): boolean {
-  return recorded.providerId !== "" || object.record.some(({ providerID }) => providerID !== "");
+  return (
+    recorded.providerId !== "" ||
+    object.record.some(
+      ({ providerID, lastProviderID }) => providerID !== "" || lastProviderID !== undefined,
+    )
+  );
 }
 
 export function describeRequest(

@@ -3,7 +3,7 @@
  * first written, the annotation first-placement stands in for it, if its uid is the object's own
  * (a clone or a restored backup carries a foreign one, which counts as nothing).
  */
-import { arrayAt, isJsonObject, objectAt, stringAt } from "./json-door.ts";
+import { arrayAt, definedOnly, isJsonObject, objectAt, stringAt } from "./json-door.ts";
 import type { JsonObject } from "./json-door.ts";
 import { placementVersion } from "./names.ts";
 
@@ -22,6 +22,8 @@ export interface Placement extends Place {
   readonly realm: string;
   /** Empty: not known (yet). */
   readonly providerID: string;
+  /** The id of an instance that was here and vanished; absent: there was none, or one is here. */
+  readonly lastProviderID?: string;
   /** Retiring placements are never ensured again. */
   readonly state: "Recorded" | "Retiring";
   /** Fields of a newer version, kept as they are. */
@@ -36,6 +38,7 @@ const knownFields = new Set([
   "region",
   "account",
   "providerID",
+  "lastProviderID",
   "state",
 ]);
 
@@ -66,13 +69,14 @@ export function newPlacement(place: Place, realm: string): Placement {
 
 /** As it stands in status.placements. */
 export function placementToJson(placement: Placement): JsonObject {
-  const { unknown, providerID, account, ...rest } = placement;
+  const { unknown, providerID, lastProviderID, account, ...rest } = placement;
   return {
     ...unknown,
     version: placementVersion,
     ...rest,
     ...(account === "" ? {} : { account }),
     ...(providerID === "" ? {} : { providerID }),
+    ...(providerID === "" && lastProviderID !== undefined ? { lastProviderID } : {}),
   };
 }
 
@@ -95,6 +99,7 @@ function parseFirstPlacement(annotation: string, uid: string): Placement | undef
 
 function parsePlacement(json: JsonObject): Placement {
   return {
+    ...definedOnly({ lastProviderID: stringAt(json, "lastProviderID") }),
     class: stringAt(json, "class") ?? "",
     endpoint: stringAt(json, "endpoint") ?? "",
     region: stringAt(json, "region") ?? "",
