@@ -40,6 +40,9 @@ describe("an emulated vendor", () => {
   });
 
   it("leaves nothing behind when it stops, and drops those who still wait", async () => {
+    const timers = (): readonly string[] =>
+      process.getActiveResourcesInfo().filter((name) => name === "Timeout");
+    const timersBefore = timers();
     await arm({ effect: "hang" });
     await arm({ effect: "slow", delayMs: 60_000, operation: "list" });
     const waiting = ["/who", "/boxes"].map((path) => askVendor(emulator, path));
@@ -48,6 +51,7 @@ describe("an emulated vendor", () => {
     const startMs = performance.now();
     await emulator.stop();
     await Promise.all(dropped);
+    assert.deepEqual(timers(), timersBefore, "a delay goes on");
     assert.ok(performance.now() - startMs < 5_000);
     assert.ok(!existsSync(emulator.caFile));
   });
