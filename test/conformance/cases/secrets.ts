@@ -33,6 +33,8 @@ export const echoCases: readonly ConformanceCase[] = [
       const seenBefore = bench.client.seenSecrets.length;
       for (const operation of ["any", "create", "update", "delete"] as const) {
         for (const rpc of servedRpcs(bench)) {
+          // A release that gets through leaves an instance that nobody removes.
+          if (rpc === "release" && operation !== "any") continue;
           await bench.faults.arm({ operation, effect: "echo", times: 10_000 });
           const asked = operation === "create" ? bench.subject("repeated-create") : subject;
           const reply = await admitted(() => send({ bench, rpc, subject: asked }));
@@ -80,8 +82,9 @@ export const secretCases: readonly ConformanceCase[] = [
       hasSecrets,
       {
         kind: "trait",
-        what: "metrics in the parameters file",
-        isSo: ({ parameters }) => parameters.metrics !== undefined,
+        what: "metrics in the parameters file, at a port that is known",
+        isSo: ({ parameters: { metrics }, hasLauncher }) =>
+          metrics !== undefined && (hasLauncher || !metrics.includes("{adminPort}")),
       },
     ],
     fix: "labels are for names that you chose, never for what came in",
