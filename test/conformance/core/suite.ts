@@ -30,6 +30,8 @@ export interface SuiteOptions {
   readonly signal?: AbortSignal;
 }
 
+/** What a case that threw something else than Unmet is said to have failed at. */
+export const brokenCase = "the case to run";
 const caseTimeoutMsDefault = 20_000;
 const laterTimeoutMs = 60_000;
 const removalTimeoutMs = 60_000;
@@ -113,7 +115,7 @@ async function timed(
       return { case: one, kind: "failed", ...wordsOf(error), durationMs };
     }
     const came = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    return { case: one, kind: "failed", expected: "the case to run", came, durationMs };
+    return { case: one, kind: "failed", expected: brokenCase, came, durationMs };
   } finally {
     ended.abort();
   }

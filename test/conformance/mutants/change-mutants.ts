@@ -153,13 +153,13 @@ export const changeMutants: readonly Mutant[] = [
     mutation: "frees-keys-early",
     what: "frees a key when its caller leaves, though the vendor is still at it",
     breaks: ["rule:one-at-a-time", "rule:deadline", "error:busy"],
-    caughtBy: "lost-answers/create-late-before",
+    caughtBy: "lost-answers/late-create-runs-on",
   },
   {
     mutation: "cancelling-ends-changes",
     what: "breaks off what was sent when the caller leaves",
     breaks: ["rule:deadline"],
-    caughtBy: "lost-answers/create-cancelled",
+    caughtBy: "lost-answers/cancelled-create-runs-on",
   },
   {
     mutation: "forgets-results",

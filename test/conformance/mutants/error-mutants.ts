@@ -85,11 +85,11 @@ export const errorMutants: readonly Mutant[] = [
     mutation: "follows-redirects",
     what: "follows the vendor to another host, with the credential",
     breaks: ["rule:endpoints"],
-    caughtBy: "lost-answers/look-redirect",
+    caughtBy: "endpoints/redirected-looks-are-not-followed",
   },
   {
     mutation: "unbounded-bodies",
-    what: "reads bodies without a limit, and takes what holds no list for an empty one",
+    what: "reads bodies without a limit",
     breaks: ["rule:bounds"],
     caughtBy: "lost-answers/look-oversized",
   },
@@ -115,7 +115,7 @@ export const errorMutants: readonly Mutant[] = [
     mutation: "any-address",
     what: "takes endpoints that are bare addresses",
     breaks: ["rule:endpoints"],
-    caughtBy: "requests/endpoints-are-no-addresses",
+    caughtBy: "endpoints/inner-addresses-are-refused",
   },
   {
     mutation: "plain-http",
@@ -163,6 +163,7 @@ export const errorMutants: readonly Mutant[] = [
   },
   {
     mutation: "secret-in-metrics",
+    hasProcess: true,
     before: ["ensure/ten-times-makes-one"],
     what: "has the credential as a label",
     breaks: ["rule:credentials"],

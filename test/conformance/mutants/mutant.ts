@@ -17,6 +17,8 @@ export interface Mutant {
   readonly before?: readonly string[];
   /** Capabilities that it does not declare. */
   readonly without?: readonly CapabilityName[];
+  /** In a process of its own: it has a port that the suite chooses. */
+  readonly hasProcess?: boolean;
   /** Served with TLS. */
   readonly isTls?: boolean;
 }

@@ -6,6 +6,7 @@ import { allCases } from "../cases/all.ts";
 import type { ConformanceCase } from "../core/case.ts";
 import { CannotRun, runConformance } from "../core/conformance-run.ts";
 import type { ConformanceReport } from "../core/conformance-run.ts";
+import { brokenCase } from "../core/suite.ts";
 import { nameOf } from "./mutant.ts";
 import type { Mutant } from "./mutant.ts";
 import { capabilityNames } from "./reference-adapter/world.ts";
@@ -41,7 +42,7 @@ export const rightOnes: readonly (ReferenceRigOptions & { readonly what: string 
 ];
 
 export async function runRightOne(rig: ReferenceRigOptions): Promise<ConformanceReport> {
-  return await runAgainst(rig, { cases: allCases, isWhole: true });
+  return await runAgainst(rig, { cases: allCases, isWhole: true, hasProcess: true });
 }
 
 /** Names of cases that ran in none of the reports. */
@@ -77,22 +78,34 @@ async function proveOne(mutant: Mutant, isWhole: boolean): Promise<MutantResult>
   if (!allCases.some(({ name }) => name === caughtBy)) {
     throw new CannotRun(`mutant ${nameOf(mutant)}: there is no case ${caughtBy}`);
   }
-  const report = await runAgainst({ mutants: [mutation], without, isTls }, { cases, isWhole });
+  const report = await runAgainst(
+    { mutants: [mutation], without, isTls },
+    { cases, isWhole, hasProcess: mutant.hasProcess === true },
+  );
   const failed = report.results.flatMap((result) =>
-    result.kind === "failed" ? [{ name: result.case.name, came: result.came }] : [],
+    // A case that breaks down has noticed nothing.
+    result.kind === "failed" && result.expected !== brokenCase
+      ? [{ name: result.case.name, came: result.came }]
+      : [],
   );
   return { mutant, isCaught: failed.some(({ name }) => name === caughtBy), failed };
 }
 
+interface RunOptions {
+  readonly cases: readonly ConformanceCase[];
+  readonly isWhole: boolean;
+  /** True: in a process of its own, also where no case asks for one. */
+  readonly hasProcess: boolean;
+}
+
 async function runAgainst(
   options: ReferenceRigOptions,
-  { cases, isWhole }: { readonly cases: readonly ConformanceCase[]; readonly isWhole: boolean },
+  { cases, isWhole, hasProcess }: RunOptions,
 ): Promise<ConformanceReport> {
   const rig = await startReferenceRig(options);
   try {
-    const needsProcess = cases.some(({ needs }) =>
-      needs.some(({ kind }) => kind === "own-process"),
-    );
+    const needsProcess =
+      hasProcess || cases.some(({ needs }) => needs.some(({ kind }) => kind === "own-process"));
     const { parameters, vendorFaultsUrl, tls } = rig;
     return await runConformance({
       parameters,

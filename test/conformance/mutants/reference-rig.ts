@@ -2,10 +2,8 @@
  * The reference vendor and its adapter as the suite meets them: with a process of its own for cases
  * that stop it, else served from this process, which starts in no time.
  */
-import { findFreeTcpPort } from "../../../deploy/dev-cluster/free-port.ts";
 import { createTestAuthority, testTlsFiles } from "../../../services/contract/test-certificates.ts";
 import { startVendorEmulator } from "../../../services/vendor-emulator/emulator.ts";
-import { CannotRun } from "../core/conformance-run.ts";
 import type { SuiteParameters } from "../core/parameters.ts";
 import type { TlsFiles } from "../core/wire-client.ts";
 import { startEmulatedRig } from "../rigs/emulated-rig.ts";
@@ -48,7 +46,6 @@ export async function startReferenceRig(options: ReferenceRigOptions = {}): Prom
     for (const one of stops.toReversed()) await one();
   };
   const tls = isTls ? await startTls(stops) : undefined;
-  const adminPort = await findFreeTcpPort();
   const emulator = await startVendorEmulator(new ReferenceVendor());
   const rig = await startEmulatedRig({
     main,
@@ -56,6 +53,7 @@ export async function startReferenceRig(options: ReferenceRigOptions = {}): Prom
     hosts: [vendorHost, otherVendorHost],
     credential: { workspace: vendorWorkspace, token: vendorToken },
     wrongCredential: { workspace: vendorWorkspace, token: wrongToken },
+    publicCredentialFields: ["workspace"],
     region: "west",
     parameters: {
       otherRealm: { endpoint: `https://${otherVendorHost}`, region: "east" },
@@ -64,8 +62,6 @@ export async function startReferenceRig(options: ReferenceRigOptions = {}): Prom
       immutable: { engine: "v2" },
       invalid: { speed: "fast" },
       normalised: { speed: "1.50" },
-      secrets: [vendorToken, wrongToken],
-      metrics: `http://127.0.0.1:${adminPort}/metrics`,
     },
     flags: [
       `--connect-to=https://${strangeHost}=${emulator.url}`,
@@ -75,26 +71,19 @@ export async function startReferenceRig(options: ReferenceRigOptions = {}): Prom
     ],
   });
   stops.push(() => rig.stop());
-  const start = withAdminPort(rig.parameters.start, adminPort);
   return {
-    parameters: { ...rig.parameters, start },
+    parameters: rig.parameters,
     vendorFaultsUrl: rig.vendorFaultsUrl,
     ...(tls === undefined ? {} : { tls: tls.client }),
     serveHere: async () => {
-      const [, , ...words] = start.map((word) => word.replace("{port}", "0"));
+      const { start = [] } = rig.parameters;
+      const [, , ...words] = start.map((word) => word.replace(/\{(port|adminPort)\}/, "0"));
       const adapter = await startAdapter(readAdapterOptions(words, {}), () => undefined);
       stops.push(() => adapter.close());
       return `127.0.0.1:${adapter.port}`;
     },
     stop,
   };
-}
-
-function withAdminPort(start: readonly string[] | undefined, port: number): readonly string[] {
-  if (start === undefined) throw new CannotRun("the rig says nothing of how to start its adapter");
-  return start.map((word) =>
-    word.startsWith("--admin-listen=") ? `--admin-listen=127.0.0.1:${port}` : word,
-  );
 }
 
 async function startTls(

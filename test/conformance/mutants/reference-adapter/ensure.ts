@@ -33,6 +33,7 @@ interface Wish extends Question {
   readonly request: EnsureRequest;
   readonly spec: InstanceSpec;
   readonly progress: Progress;
+  readonly signal: AbortSignal;
 }
 
 export async function ensure(
@@ -48,12 +49,15 @@ export async function ensure(
   if (request.adopt !== undefined) requireCapability(world, "ADOPT");
   const spec = request.spec ?? create(InstanceSpecSchema);
   return await world.flights.run(question.flightKey, signal, async (progress) => {
-    const wish: Wish = { ...question, request, spec, progress };
+    const wish: Wish = { ...question, request, spec, progress, signal };
     const target = request.adopt === undefined ? undefined : await adoptable(wish, request.adopt);
     const { found, unstamped } =
       target === undefined ? await locate(question) : { found: target, unstamped: undefined };
     const present = found ?? unstamped;
-    return present === undefined ? await make(wish) : await put(wish, present);
+    if (present === undefined) return await make(wish);
+    const response = await put(wish, present);
+    if (!mutations.has("memory-is-its-index")) world.flights.forget(question.flightKey);
+    return response;
   });
 }
 
@@ -97,7 +101,9 @@ async function make(wish: Wish): Promise<EnsureResponse> {
   if (!mutations.has("ignores-not-after")) requireInTime(world, request.notAfter);
   const made = await change(progress, () => api.create(fields));
   progress.providerId = made.id;
-  if (!mutations.has("forgets-results")) world.flights.remember(flightKey, made.id);
+  // Whoever still waits is told; for whoever left, the next call has to know.
+  const isOwed = wish.signal.aborted && !mutations.has("forgets-results");
+  if (isOwed || mutations.has("memory-is-its-index")) world.flights.remember(flightKey, made.id);
   if (mutations.has("creates-twice")) await api.create(fields);
   return await answer(wish, made.id, Change.CREATED);
 }

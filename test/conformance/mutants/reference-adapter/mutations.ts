@@ -9,6 +9,11 @@ export class Mutations {
     this.#names = new Set(names);
   }
 
+  /** Something is broken. */
+  get isAny(): boolean {
+    return this.#names.size > 0;
+  }
+
   has(name: MutationName): boolean {
     return this.#names.has(name);
   }

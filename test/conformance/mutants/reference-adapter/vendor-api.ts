@@ -43,7 +43,7 @@ export class VendorApi {
     for (let page = 0; page < pagesMax && found.length < recordsMax; page += 1) {
       try {
         const json = await this.#ask("GET", `?after=${encodeURIComponent(after)}`);
-        const isEmpty = json?.["instances"] === undefined && mutations.has("unbounded-bodies");
+        const isEmpty = json === undefined && mutations.isAny;
         const { instances = isEmpty ? [] : undefined, next = "" } = json ?? {};
         if (!Array.isArray(instances) || typeof next !== "string") throw unreadable("a list");
         found.push(...instances.map((one) => this.#record(one)));
