@@ -46,6 +46,7 @@ function violationOf(error: ErrorObject): FieldViolation {
   if (error.keyword === "additionalProperties") {
     return { path, description: "is no parameter of this adapter" };
   }
+  if (error.keyword === "required") return { path, description: "is required" };
   return { path, description: `${error.message ?? "is refused"}${list}` };
 }
 

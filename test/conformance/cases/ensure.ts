@@ -6,6 +6,7 @@ import { expect } from "../core/case.ts";
 import type { ConformanceCase } from "../core/case.ts";
 import { expectOurs, refused } from "../core/expectations.ts";
 import { expectInstance, expectParameters } from "../core/instance-expectations.ts";
+import { leastParameters } from "../core/least-parameters.ts";
 import { settled } from "../core/settled.ts";
 import { shared } from "../core/shared-subjects.ts";
 import type { EnsureFields, Subject } from "../core/subject.ts";
@@ -246,7 +247,8 @@ export const ensureCases: readonly ConformanceCase[] = [
     run: async (bench) => {
       const { subject, instance } = await shared(bench);
       const { providerId: id, observed } = instance;
-      const answer = await ensured(subject, { spec: { parameters: {} } }, { changes: none, id });
+      const spec = { parameters: leastParameters(bench) };
+      const answer = await ensured(subject, { spec }, { changes: none, id });
       if (answer.instance !== undefined) {
         expectParameters(answer.instance, bench.parameters.parameters);
       }

@@ -2,6 +2,7 @@
 import { expect } from "../core/case.ts";
 import type { ConformanceCase, Need } from "../core/case.ts";
 import { refused } from "../core/expectations.ts";
+import { leastParameters } from "../core/least-parameters.ts";
 import { send } from "../core/request-fields.ts";
 import { settled } from "../core/settled.ts";
 import { shared, sharedForeign } from "../core/shared-subjects.ts";
@@ -35,7 +36,7 @@ export const releaseCases: readonly ConformanceCase[] = [
       });
       const after = bench.subject("let-go-and-adopted");
       const { instance } = await after.answered(
-        after.ensure({ spec: { parameters: {} }, adopt: { providerId } }),
+        after.ensure({ spec: { parameters: leastParameters(bench) }, adopt: { providerId } }),
         "the instance, left at the vendor, to be adopted",
       );
       expect(instance?.providerId === providerId, providerId, () => `${instance?.providerId}`);
