@@ -22,6 +22,8 @@ export interface EmulatedRigOptions {
   /** Fields of a credential file that is good, and of one that is not. */
   readonly credential: Readonly<Record<string, string>>;
   readonly wrongCredential: Readonly<Record<string, string>>;
+  /** The adapter's publicCredentialFields: what they hold may be seen. */
+  readonly publicCredentialFields?: readonly string[];
   /** Further members of the parameters file: parameters, changed, invalid, ... */
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly region?: string;
@@ -60,7 +62,11 @@ export async function startEmulatedRig(options: EmulatedRigOptions): Promise<Emu
       wrong: JSON.stringify(options.wrongCredential),
     },
     start: startCommand(options, join(folder, "accounts.json")),
-    secrets: [...Object.values(options.credential), ...Object.values(options.wrongCredential)],
+    secrets: [options.credential, options.wrongCredential].flatMap((fields) =>
+      Object.keys(fields).flatMap((name) =>
+        options.publicCredentialFields?.includes(name) === true ? [] : (fields[name] ?? []),
+      ),
+    ),
     metrics: "http://127.0.0.1:{adminPort}/metrics",
     ...options.parameters,
   };
