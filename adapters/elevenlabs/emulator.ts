@@ -18,7 +18,7 @@ import { permissions, World } from "./emulator/world.ts";
 /** A key that is good in workspace "global" from the start; scripts add others and revoke it. */
 export const emulatorApiKey = "sk_emulator_key_of_the_first_user";
 
-export type EmulatorOptions = Pick<VendorEmulatorOptions, "port" | "faultPort">;
+export type EmulatorOptions = Pick<VendorEmulatorOptions, "port" | "faultPort" | "answerMs">;
 export type Emulator = VendorEmulator;
 
 export function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {

@@ -17,18 +17,21 @@ export interface ApiServerParts {
   readonly desk: VendorDesk;
   readonly tls: { readonly cert: string; readonly key: string };
   readonly port: number;
+  /** How long every answer takes. */
+  readonly answerMs: number;
 }
 
 const oversizedBytes = 64 << 20;
 const pieceBytes = 1 << 20;
 
-export async function startApiServer({ desk, tls, port }: ApiServerParts): Promise<LoopbackServer> {
+export async function startApiServer(parts: ApiServerParts): Promise<LoopbackServer> {
+  const { desk, tls, port, answerMs } = parts;
   // By the port of the other side: a reset has to happen below TLS, since the encrypted socket can
   // only say goodbye.
   const sockets = new Map<number, Socket>();
   const stopping = new AbortController();
   const server = createServer({ ...tls, minVersion: "TLSv1.2" }, (request, response) => {
-    const visit = new Visit(desk, response, stopping.signal);
+    const visit = new Visit({ desk, response, answerMs, stopped: stopping.signal });
     visit.serve(request).then(
       (ending) => {
         if (ending === "reset") sockets.get(request.socket.remotePort ?? 0)?.resetAndDestroy();
@@ -65,16 +68,25 @@ function fail(response: ServerResponse, error: unknown): void {
   response.end(`the emulator failed: ${words}`);
 }
 
+interface VisitParts {
+  readonly desk: VendorDesk;
+  readonly response: ServerResponse;
+  readonly stopped: AbortSignal;
+  readonly answerMs: number;
+}
+
 /** One request from its arrival to its answer. */
 class Visit {
   readonly #desk: VendorDesk;
   readonly #response: ServerResponse;
   readonly #stopped: AbortSignal;
+  readonly #answerMs: number;
 
-  constructor(desk: VendorDesk, response: ServerResponse, stopped: AbortSignal) {
-    this.#desk = desk;
-    this.#response = response;
-    this.#stopped = stopped;
+  constructor(parts: VisitParts) {
+    this.#desk = parts.desk;
+    this.#response = parts.response;
+    this.#stopped = parts.stopped;
+    this.#answerMs = parts.answerMs;
   }
 
   /** @returns "reset": what is left to do, below TLS */
@@ -92,7 +104,7 @@ class Visit {
       sent: isWhole ? sent.status : ending.kind,
       isDisturbed: incident !== undisturbed,
     });
-    await this.#wait(answerDelayMs);
+    await this.#wait(this.#answerMs + (answerDelayMs ?? 0));
     if (isWhole) this.#send(sent);
     else await this.#breakOff(ending.kind, sent);
     return ending.kind;
@@ -104,7 +116,7 @@ class Visit {
 
   async #breakOff(breakage: Breakage, truth: ApiAnswer): Promise<void> {
     if (breakage === "cut") this.#cut(truth);
-    if (breakage === "oversized") await this.#flood();
+    if (breakage === "oversized") await this.#flood(truth);
   }
 
   #cut({ status, body }: ApiAnswer): void {
@@ -122,9 +134,12 @@ class Visit {
   }
 
   /** Piece by piece, as far as the other side reads. */
-  async #flood(): Promise<void> {
-    this.#response.writeHead(200, { "content-type": "application/json" });
-    await pipeline(Readable.from(flood()), this.#response).catch((_hungUp: unknown) => undefined);
+  async #flood({ status, body = "" }: ApiAnswer): Promise<void> {
+    this.#response.writeHead(status, { "content-type": "application/json" });
+    const end = typeof body === "string" ? body : JSON.stringify(body);
+    await pipeline(Readable.from(flood(end)), this.#response).catch(
+      (_hungUp: unknown) => undefined,
+    );
   }
 
   #send({ status, headers = {}, body }: ApiAnswer): void {
@@ -136,9 +151,11 @@ class Visit {
   }
 }
 
-function* flood(): Generator<Buffer> {
+/** Blanks without meaning in JSON: whoever reads on and on understands the true answer in the end. */
+function* flood(end: string): Generator<Buffer> {
   const piece = Buffer.alloc(pieceBytes, " ");
   for (let sent = 0; sent < oversizedBytes; sent += pieceBytes) yield piece;
+  yield Buffer.from(end);
 }
 
 function contentOf(body: unknown): { readonly type: string } {

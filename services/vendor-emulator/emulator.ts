@@ -17,6 +17,8 @@ export interface VendorEmulatorOptions {
   /** 0, the default: any free port. */
   readonly port?: number;
   readonly faultPort?: number;
+  /** How long every answer takes; 0 when absent. */
+  readonly answerMs?: number;
   /** Further words of this vendor's own on the port behind the scenes. */
   readonly ownRoutes?: OwnFaultRoutes;
 }
@@ -35,7 +37,7 @@ export async function startVendorEmulator(
   model: VendorModel,
   options: VendorEmulatorOptions = {},
 ): Promise<VendorEmulator> {
-  const { port = 0, faultPort = 0, ownRoutes } = options;
+  const { port = 0, faultPort = 0, answerMs = 0, ownRoutes } = options;
   const desk = new VendorDesk(model);
   const authority = await createTestAuthority("vendor emulator");
   const tls = await authority.issue([...model.hosts, "localhost", "127.0.0.1"]);
@@ -44,7 +46,7 @@ export async function startVendorEmulator(
   try {
     const caFile = join(folder, "ca.crt");
     await writeFile(caFile, authority.pem);
-    const api = await startApiServer({ desk, tls, port });
+    const api = await startApiServer({ desk, tls, port, answerMs });
     const faults = await startFaultServer(desk, { port: faultPort, ownRoutes }).catch(
       async (error: unknown) => {
         await api.close();

@@ -30,7 +30,7 @@ export const networkEffects = [
   "hang",
   /** 200 with a page of HTML. */
   "html",
-  /** 200 with a body of 64 MiB. */
+  /** 200 with a body of 64 MiB: blanks, and behind them the true answer where there is one ("after"). */
   "oversized",
   /** 302 to another host. */
   "redirect",

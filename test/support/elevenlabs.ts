@@ -22,6 +22,8 @@ export interface ElevenLabsOptions {
   /** Key of account "default"; one of the emulator's user-1 when absent. */
   readonly apiKey?: string;
   readonly adapterFlags?: readonly string[];
+  /** How long every answer of the vendor takes; 0 when absent. */
+  readonly answerMs?: number;
 }
 
 export type AccountName = "default" | "other";
@@ -53,9 +55,10 @@ export class ElevenLabs {
     return `127.0.0.1:${this.adapter.ports.grpcPort}`;
   }
 
-  async startAdapter(): Promise<void> {
+  /** @param grpcPort 0: a free one; a restart takes the port that the class names */
+  async startAdapter(grpcPort = 0): Promise<void> {
     this.#adapter = await startProgram("adapters/elevenlabs/main.ts", [
-      "--listen=127.0.0.1:0",
+      `--listen=127.0.0.1:${grpcPort}`,
       "--admin-listen=127.0.0.1:0",
       `--accounts=${join(this.#folder, "accounts.yaml")}`,
       `--vendor-ca=${this.emulator.caFile}`,
@@ -134,8 +137,8 @@ async function replaceFile(path: string, text: string): Promise<void> {
 
 /** Nothing is left running when a part fails. */
 export async function startElevenLabs(options: ElevenLabsOptions = {}): Promise<ElevenLabs> {
-  const { apiKey = emulatorApiKey, adapterFlags = [] } = options;
-  const emulator = await startEmulator();
+  const { apiKey = emulatorApiKey, adapterFlags = [], answerMs = 0 } = options;
+  const emulator = await startEmulator({ answerMs });
   const folder = await mkdtemp(join(tmpdir(), "dhp-elevenlabs-"));
   const vendor = new ElevenLabs(emulator, folder, adapterFlags);
   try {
