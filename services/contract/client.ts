@@ -43,6 +43,9 @@ export interface ConnectProviderOptions {
   readonly clock?: Clock;
 }
 
+/** 24 days: a longer one wraps round in grpc-js's timers at either end, and has passed at once. */
+const deadlineMsMax = 24 * 86_400_000;
+
 /** A client and the connection under it. */
 export interface ConnectedClient extends ProviderClient {
   state(): ConnectionState;
@@ -163,7 +166,7 @@ class Caller {
   }
 
   #checkDeadline(method: DescMethod, deadlineMs: number): number {
-    if (Number.isFinite(deadlineMs) && deadlineMs > 0) return deadlineMs;
+    if (Number.isFinite(deadlineMs) && deadlineMs > 0) return Math.min(deadlineMs, deadlineMsMax);
     const code = deadlineMs <= 0 ? "DEADLINE_EXCEEDED" : "INVALID_ARGUMENT";
     throw this.#unsent(method, code, `deadline of ${deadlineMs} ms`);
   }
