@@ -172,7 +172,7 @@ export const handlerMutants: readonly Mutant[] = [
     name: "sends-again",
     what: "repeats a create that failed, in the same call",
     breaks: ["rule:retries"],
-    caughtBy: "lost-answers/create-reset-after",
+    caughtBy: "lost-answers/create-reset-before",
     handlers: (right) => ({
       ...right,
       ensure: async (request, call) => {
