@@ -53,13 +53,17 @@ export class WireRun {
   }
 
   /** The real host over a vendor on loopback, served and connected to. */
-  async adapter(): Promise<{ readonly vendor: TestVendor; readonly end: WireEnd }> {
+  async adapter(): Promise<{
+    readonly vendor: TestVendor;
+    readonly end: WireEnd;
+    readonly port: number;
+  }> {
     const vendor = await TestVendor.start();
     this.closeAtEnd(() => vendor.stop());
     const { host, close } = testHost(vendor, testAdapter());
     this.closeAtEnd(close);
-    const server = await this.serve(host.handlers);
-    return { vendor, end: this.connect(server.port) };
+    const { port } = await this.serve(host.handlers);
+    return { vendor, port, end: this.connect(port) };
   }
 
   async close(): Promise<void> {
