@@ -2,8 +2,9 @@
 import { Change } from "../../../proto/gen/dhp/provider/v1/provider_pb.ts";
 import type { EditName } from "../../../services/vendor-emulator/fault-words.ts";
 import { expect } from "../core/case.ts";
-import type { ConformanceCase, Need } from "../core/case.ts";
+import type { ConformanceCase } from "../core/case.ts";
 import { refused } from "../core/expectations.ts";
+import { keepsNames } from "../core/needs.ts";
 import { settled } from "../core/settled.ts";
 import type { Subject } from "../core/subject.ts";
 import { changeName } from "../core/wire-words.ts";
@@ -14,12 +15,6 @@ async function driftOf(subject: Subject): Promise<readonly string[]> {
   const { instance } = await subject.answered(subject.describe({ spec }), "OK with drift");
   return (instance?.drift ?? []).map(({ field }) => field);
 }
-
-const keepsNames: Need = {
-  kind: "trait",
-  what: "a vendor that keeps display names (displayName in the parameters file)",
-  isSo: ({ parameters }) => parameters.displayName,
-};
 
 function driftCase(edit: EditName, isField: (field: string) => boolean): ConformanceCase {
   return {

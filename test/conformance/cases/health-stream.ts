@@ -2,12 +2,15 @@
 import { durationMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { Availability, Billing } from "../../../proto/gen/dhp/provider/v1/instance_pb.ts";
 import type { Instance } from "../../../proto/gen/dhp/provider/v1/instance_pb.ts";
+import type { TargetKnowledge } from "../../../proto/gen/dhp/provider/v1/provider_pb.ts";
 import { systemClock } from "../../../services/process/clock.ts";
 import type { Bench } from "../core/bench.ts";
 import { expect, unmet } from "../core/case.ts";
 import type { ConformanceCase, Need } from "../core/case.ts";
 import { refused } from "../core/expectations.ts";
 import { HealthListener } from "../core/health-listener.ts";
+import { keepsNames } from "../core/needs.ts";
+import type { SuiteTarget } from "../core/parameters.ts";
 import { shared, sharedForeign } from "../core/shared-subjects.ts";
 
 const canWatch: Need = { kind: "capability", name: "WATCH_HEALTH" };
@@ -15,6 +18,9 @@ const canWatch: Need = { kind: "capability", name: "WATCH_HEALTH" };
 /** Heartbeats come each 2 s at least; a busy machine may be late. */
 const heartbeatMsMax = 4_000;
 const slackMs = 6_000;
+/** A first look at a place where nobody answers. */
+const deadPlaceMsMax = 15_000;
+const leavingMs = 300;
 
 /** Two sweeps, and room for a busy machine. */
 function changeMsMax({ info }: Bench): number {
@@ -229,6 +235,93 @@ export const healthStreamCases: readonly ConformanceCase[] = [
         );
         expect(seen() === before, "observed_at to stand still", () => `${before}, then ${seen()}`);
       });
+    },
+  },
+  ...(["rename", "change"] as const).map((edit): ConformanceCase => ({
+    name: `health/${edit}-is-seen`,
+    promise: `what ${edit} at the vendor's console makes of an instance is seen within two sweeps`,
+    checks: ["rpc:watch-health", "rpc:describe"],
+    needs: [canWatch, { kind: "edit", name: edit }, ...(edit === "rename" ? [keepsNames] : [])],
+    fix: "compare what each sweep shows with what you told last, and send those that differ",
+    timeoutMs: 90_000,
+    run: async (bench) => {
+      const subject = bench.subject(`seen-${edit}`);
+      const { providerId: id, observed: before } = await subject.converge();
+      await watching(bench, async (listener) => {
+        await listener.until("it in the stream", changeMsMax(bench), () =>
+          listener.known.has(subject.stamp),
+        );
+        listener.changed.length = 0;
+        await bench.faults.edit({ edit, id });
+        const isSeen = ({ observed }: Instance): boolean =>
+          edit === "rename"
+            ? observed?.displayName !== before?.displayName
+            : Object.entries(observed?.parameters ?? {}).some(
+                ([name, value]) => before?.parameters[name] !== value,
+              );
+        await untilChanged(bench, listener, { id, what: "its new fields", isSo: isSeen });
+      });
+    },
+  })),
+  {
+    name: "health/one-dead-place-is-one-place",
+    promise:
+      "a place that cannot be reached has a message and no fresh observed_at; the place beside it is served as always",
+    checks: ["rpc:watch-health", "error:vendor-failure"],
+    needs: [canWatch, { kind: "parameter", name: "unreachable" }],
+    fix: "sweep each target by itself, begin the stream when each was looked at once, well or not",
+    timeoutMs: 90_000,
+    run: async (bench) => {
+      const { subject } = await shared(bench);
+      const { target, unreachable = target } = bench.parameters;
+      const listener = new HealthListener(bench, [target, unreachable]);
+      try {
+        const waitMs = changeMsMax(bench) + deadPlaceMsMax;
+        await listener.until("our instance", waitMs, () => listener.known.has(subject.stamp));
+        const knowledgeOf = ({ endpoint }: SuiteTarget): TargetKnowledge | undefined =>
+          listener.heartbeats.at(-1)?.targets.find((one) => one.target?.endpoint === endpoint);
+        const isTold = (): boolean => {
+          const dead = knowledgeOf(unreachable);
+          return dead !== undefined && dead.message !== "" && dead.observedAt === undefined;
+        };
+        await listener.until("a message of the dead place, and no observed_at", waitMs, isTold);
+        const alive = (): boolean => {
+          const known = knowledgeOf(target);
+          return known?.message === "" && known.observedAt !== undefined;
+        };
+        await listener.until("fresh knowledge of the other place", waitMs, alive);
+      } finally {
+        await listener.close();
+      }
+    },
+  },
+  {
+    name: "health/nobody-listens-nobody-asks",
+    promise: "when the caller leaves, its stream ends and the vendor is asked no more",
+    checks: ["rpc:watch-health"],
+    needs: [
+      canWatch,
+      { kind: "vendor-faults" },
+      {
+        kind: "trait",
+        what: "a sweep interval of at most 3 s",
+        isSo: ({ info }) => {
+          const interval = info.limits?.sweepInterval;
+          return interval !== undefined && durationMs(interval) <= 3_000;
+        },
+      },
+    ],
+    fix: "end sweeps with the last stream that needs them",
+    timeoutMs: 60_000,
+    run: async (bench) => {
+      await watching(bench, async () => undefined);
+      // A sweep that is under way may end.
+      await systemClock.sleep(leavingMs);
+      const mark = await bench.faults.mark();
+      const interval = bench.info.limits?.sweepInterval;
+      await systemClock.sleep(1.5 * (interval === undefined ? 0 : durationMs(interval)));
+      const asked = (await bench.faults.requestsSince(mark)).length;
+      expect(asked === 0, "no request when nobody listens", () => `${asked} came`);
     },
   },
   {

@@ -3,6 +3,13 @@ import type { Vocabulary } from "../../../services/vendor-emulator/fault-words.t
 import type { Bench } from "./bench.ts";
 import type { ConformanceCase, Need } from "./case.ts";
 
+/** For cases about names that people read. */
+export const keepsNames: Need = {
+  kind: "trait",
+  what: "a vendor that keeps display names (displayName in the parameters file)",
+  isSo: ({ parameters }) => parameters.displayName,
+};
+
 /** Why a case is skipped; undefined: it runs. */
 export function whatIsMissing(
   { needs }: Pick<ConformanceCase, "needs">,

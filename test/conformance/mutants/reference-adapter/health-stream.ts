@@ -180,8 +180,11 @@ class Watch {
 }
 
 /** What makes a change: all but the time of the look. */
-function essence({ state, health, usage }: Instance): string {
+function essence({ state, observed, health, usage }: Instance): string {
   const parts = [
+    // Whoever wants something else than what is there now sees a drift.
+    observed?.displayName,
+    JSON.stringify(Object.entries(observed?.parameters ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))),
     state,
     health?.availability,
     health?.billing,
