@@ -97,7 +97,7 @@ class Visit {
     await this.#wait(delayMs);
     meanwhile?.();
     const truth = isCarriedOut ? this.#desk.model.answer(request) : undefined;
-    const sent = ending.kind === "instead" ? ending.answer() : (truth ?? { status: 200 });
+    const sent = ending.kind === "instead" ? ending.answer(truth) : (truth ?? { status: 200 });
     const isWhole = ending.kind === "truth" || ending.kind === "instead";
     this.#desk.record(request, {
       truth,

@@ -152,6 +152,18 @@ describe("an emulated vendor", () => {
     }
   });
 
+  it("answers as it did the first time, though the world has changed", async () => {
+    await arm({ effect: "again", operation: "list", times: 2 });
+    const texts: string[] = [];
+    for (let count = 0; count < 3; count += 1) {
+      texts.push((await askVendor(emulator, "/boxes")).text);
+      await create();
+    }
+    const [first, second, third] = texts;
+    assert.equal(second, first);
+    assert.notEqual(third, first);
+  });
+
   it("answers with 64 MiB, and holds little of it for who does not read", async () => {
     await arm({ effect: "oversized", times: 9 });
     const held = (): number => process.memoryUsage().arrayBuffers + process.memoryUsage().external;

@@ -36,6 +36,8 @@ export const networkEffects = [
   "redirect",
   /** 500 that repeats the request's headers, credentials with them, as careless proxies do. */
   "echo",
+  /** The true answer to the first request that the fault befell, each time: pages without an end. */
+  "again",
 ] as const;
 export type NetworkEffect = (typeof networkEffects)[number];
 

@@ -23,7 +23,7 @@ export type Ending =
   /** The true answer. */
   | { readonly kind: "truth" }
   /** Another answer; asked for after the effect. */
-  | { readonly kind: "instead"; readonly answer: () => ApiAnswer }
+  | { readonly kind: "instead"; readonly answer: (truth: ApiAnswer | undefined) => ApiAnswer }
   | { readonly kind: Breakage };
 
 /** Endings without a whole answer; each as the network effect of its name. */
@@ -62,11 +62,24 @@ export function incidentOf(
       return { isCarriedOut, ending: { kind: "instead", answer: () => page } };
     case "redirect":
       return { isCarriedOut, ending: { kind: "instead", answer: () => elsewhere } };
+    case "again":
+      return { isCarriedOut: true, ending: { kind: "instead", answer: firstOf(fault) } };
     case "echo":
       return { isCarriedOut, ending: { kind: "instead", answer: () => echoOf(request) } };
     default:
       return assertNever(effect);
   }
+}
+
+/** What the first request that a fault befell was answered. */
+const firstAnswers = new WeakMap<Fault, ApiAnswer>();
+
+function firstOf(fault: Fault): (truth: ApiAnswer | undefined) => ApiAnswer {
+  return (truth = { status: 200 }) => {
+    const first = firstAnswers.get(fault) ?? truth;
+    firstAnswers.set(fault, first);
+    return first;
+  };
 }
 
 /** Under each name that an adapter may take its words from. */

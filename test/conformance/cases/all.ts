@@ -24,6 +24,7 @@ import { consoleEditCases } from "./console-edits.ts";
 import { credentialCases } from "./credentials.ts";
 import { healthStreamCases } from "./health-stream.ts";
 import { identityAtVendorCases } from "./identity-at-vendor.ts";
+import { boundsCases } from "./bounds.ts";
 import { drainCases } from "./drain.ts";
 import { echoCases, secretCases } from "./secrets.ts";
 import { endpointCases } from "./endpoints.ts";
@@ -52,6 +53,7 @@ export const allCases: readonly ConformanceCase[] = [
   ...givenUpLookCases,
   ...vendorErrorCases,
   ...endpointCases,
+  ...boundsCases,
   ...concurrencyCases,
   ...identityAtVendorCases,
   ...consoleEditCases,
