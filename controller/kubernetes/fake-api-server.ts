@@ -3,12 +3,15 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { constants, createSecureServer } from "node:http2";
 import type {
   Http2SecureServer,
+  Http2ServerRequest,
+  Http2ServerResponse,
   IncomingHttpHeaders,
   ServerHttp2Session,
   ServerHttp2Stream,
 } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
+import type { TLSSocket } from "node:tls";
 import { join } from "node:path";
 
 import { createTestAuthority } from "./fake-certificates.ts";
@@ -55,10 +58,13 @@ export class FakeApiServer {
   readonly #server: Http2SecureServer;
   #relay: TcpRelay;
   readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #sockets = new Set<TLSSocket>();
   #authority: TestAuthority;
   #token = "token-1";
+  readonly #tokenEnd: string;
 
-  private constructor({ folder, server, relay, authority }: Parts) {
+  private constructor({ folder, server, relay, authority, tokenEnd }: Parts) {
+    this.#tokenEnd = tokenEnd;
     this.folder = folder;
     this.#relay = relay;
     this.kubeconfig = join(folder, "kubeconfig");
@@ -70,21 +76,35 @@ export class FakeApiServer {
       session.on("close", () => this.#sessions.delete(session));
       session.on("error", () => undefined);
     });
+    // Clients that speak HTTP/1.1 alone, as client-node does; HTTP/2 comes as "stream".
+    server.on("secureConnection", (socket: TLSSocket) => {
+      if (socket.alpnProtocol === "h2") return;
+      this.sessionCount += 1;
+      this.#sockets.add(socket);
+      socket.on("close", () => this.#sockets.delete(socket));
+    });
+    server.on("request", (request: Http2ServerRequest, response: Http2ServerResponse) => {
+      if (request.httpVersionMajor > 1) return;
+      this.#receiveHttp1(request, response).catch((error: unknown) =>
+        request.socket.destroy(asError(error)),
+      );
+    });
     server.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
       this.#receive(stream, headers).catch((error: unknown) => stream.destroy(asError(error)));
     });
   }
 
-  static async start(): Promise<FakeApiServer> {
+  /** @param tokenEnd behind the token in its file: editors end a file with a line break */
+  static async start(tokenEnd = "\n"): Promise<FakeApiServer> {
     const folder = await mkdtemp(join(tmpdir(), "fake-api-server-"));
     const authority = await createTestAuthority();
-    const server = createSecureServer({ ...(await authority.issue("server")), allowHTTP1: false });
+    const server = createSecureServer({ ...(await authority.issue("server")), allowHTTP1: true });
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
     // A listening TCP server's address is never a path.
     const relay = await TcpRelay.start((server.address() as AddressInfo).port);
-    const fake = new FakeApiServer({ folder, server, relay, authority });
-    await writeFile(join(folder, "token"), "token-1\n");
+    const fake = new FakeApiServer({ folder, server, relay, authority, tokenEnd });
+    await writeFile(join(folder, "token"), `token-1${tokenEnd}`);
     await fake.#writeKubeconfig();
     return fake;
   }
@@ -92,7 +112,7 @@ export class FakeApiServer {
   /** The only token that counts from now on; the file changes with it unless told otherwise. */
   async rotateToken(token: string, isFileWritten = true): Promise<void> {
     this.#token = token;
-    if (isFileWritten) await writeFile(join(this.folder, "token"), `${token}\n`);
+    if (isFileWritten) await writeFile(join(this.folder, "token"), token + this.#tokenEnd);
   }
 
   /** New authority, new server certificate, new kubeconfig; connections stay as they are. */
@@ -105,6 +125,7 @@ export class FakeApiServer {
   /** Breaks every connection at once. */
   cutConnections(): void {
     for (const session of this.#sessions) session.destroy();
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   /** Makes open connections dead without closing them; new ones work. */
@@ -133,15 +154,22 @@ export class FakeApiServer {
     stream.on("error", () => undefined);
     const method = headers[":method"]?.toString() ?? "";
     const url = new URL(headers[":path"]?.toString() ?? "/", "https://fake");
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of stream) {
-      if (chunk instanceof Uint8Array) chunks.push(chunk);
-    }
-    const text = Buffer.concat(chunks).toString("utf8");
-    const body: unknown = text === "" ? undefined : JSON.parse(text);
+    const body = await bodyOf(stream);
     const asked = { method, path: url.pathname, query: url.searchParams, headers, body };
-    this.calls.push(asked);
-    const call: FakeCall = { ...asked, ...answersOn(stream, url.searchParams) };
+    this.#answer({ ...asked, ...answersOn(stream, url.searchParams) });
+  }
+
+  async #receiveHttp1(request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> {
+    const { method, headers } = request;
+    const url = new URL(request.url, "https://fake");
+    const body = await bodyOf(request);
+    const asked = { method, path: url.pathname, query: url.searchParams, headers, body };
+    this.#answer({ ...asked, ...answersOverHttp1(response, url.searchParams) });
+  }
+
+  #answer(call: FakeCall): void {
+    const { method, path, query, headers, body } = call;
+    this.calls.push({ method, path, query, headers, body });
     if (headers.authorization === `Bearer ${this.#token}`) this.handler(call);
     else call.answer(401, statusBody(401, "Unauthorized"));
   }
@@ -172,6 +200,42 @@ interface Parts {
   readonly server: Http2SecureServer;
   readonly relay: TcpRelay;
   readonly authority: TestAuthority;
+  readonly tokenEnd: string;
+}
+
+async function bodyOf(incoming: AsyncIterable<unknown>): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of incoming) if (chunk instanceof Uint8Array) chunks.push(chunk);
+  const text = Buffer.concat(chunks).toString("utf8");
+  return text === "" ? undefined : JSON.parse(text);
+}
+
+function answersOverHttp1(
+  response: Http2ServerResponse,
+  query: URLSearchParams,
+): Pick<FakeCall, "answer" | "openWatch" | "reset"> {
+  const reset = (): void => void response.socket?.destroy();
+  return {
+    answer: (status, body, headers = {}) => {
+      const text = typeof body === "string" ? body : JSON.stringify(body);
+      response.writeHead(status, { "content-type": "application/json", ...headers });
+      response.end(text);
+    },
+    openWatch: () => {
+      response.writeHead(200, { "content-type": "application/json" });
+      return {
+        query,
+        get isOpen() {
+          return !response.writableEnded && !(response.socket?.destroyed ?? true);
+        },
+        send: (type, object) => void response.write(`${JSON.stringify({ type, object })}\n`),
+        sendBytes: (bytes) => void response.write(bytes),
+        end: () => void response.end(),
+        reset,
+      };
+    },
+    reset,
+  };
 }
 
 function answersOn(
