@@ -230,7 +230,7 @@ async function allChanges(run: Run): Promise<{
       do: "fault",
       path: "^/v1/convai/agents$",
       times: 1,
-      effect: { ...limited, headers: { "retry-after": "3" } },
+      effect: { ...limited, headers: { "retry-after": "20" } },
     });
   await time("rateLimited", first, throttle, ["RateLimited", "True"]);
   await time("unlimited", first, async () => undefined, ["RateLimited", "False"]);

@@ -1,5 +1,5 @@
 /**
- * `npm run load -- --objects 1000 [--vendors livekit,elevenlabs] [--json]`: creates so many objects
+ * `npm run load -- --objects 1000 [--vendors livekit,elevenlabs] [--cold-start] [--json]`: creates so many objects
  * at each vendor of the local stack (a real LiveKit, an emulated ElevenLabs), waits until all are
  * Ready, deletes them, and says what that cost. With --json the last line is one JSON object.
  * Loopback only, bounded in count and time.
@@ -14,6 +14,8 @@ import type { Stack } from "../support/stack.ts";
 import { heapBytesPerObject } from "./cache-heap.ts";
 import { LoadObjects } from "./load-objects.ts";
 import type { LoadSpecs } from "./load-objects.ts";
+import { coldStart } from "./cold-start.ts";
+import type { ColdStart } from "./cold-start.ts";
 
 const objectsMax = 10_000;
 
@@ -31,6 +33,8 @@ interface LoadReport {
   readonly vendorInstancesLeft: number;
   readonly rssMiB: number;
   readonly heapBytesPerObject: number;
+  /** A fresh controller over settled objects, until each has been looked at. */
+  readonly coldStart?: ColdStart;
 }
 
 const vendorNames: ReadonlyMap<string, string> = new Map([
@@ -44,6 +48,7 @@ interface LoadRun {
   readonly elevenLabs: ElevenLabs | undefined;
   readonly specs: LoadSpecs;
   readonly vendors: readonly string[];
+  readonly isColdStartWanted: boolean;
   readonly say: (line: string) => void;
 }
 
@@ -52,6 +57,7 @@ async function main(): Promise<number> {
     options: {
       objects: { type: "string", default: "1000" },
       vendors: { type: "string", default: "livekit" },
+      "cold-start": { type: "boolean", default: false },
       json: { type: "boolean", default: false },
     },
   });
@@ -74,7 +80,14 @@ async function main(): Promise<number> {
       await stack.applyClass("elevenlabs", { adapter, endpointHosts: ["api.elevenlabs.io"] });
     }
     const specs = specsOf(count, vendors);
-    const report = await measure({ stack, elevenLabs, specs, vendors, say });
+    const report = await measure({
+      stack,
+      elevenLabs,
+      specs,
+      vendors,
+      isColdStartWanted: values["cold-start"],
+      say,
+    });
     console.log(values.json ? JSON.stringify(report) : report);
     return report.vendorInstancesLeft === 0 && report.vendorCreates === specs.size ? 0 : 1;
   } finally {
@@ -115,7 +128,10 @@ async function measure(run: LoadRun): Promise<LoadReport> {
     const afterCreate = await counters(stack);
     const vendorCreates = await instances(run);
     const heapBytes = await heapBytesPerObject(stack, count);
-    say(`all Ready after ${created.seconds.toFixed(1)} s; deleting them`);
+    say(`all Ready after ${created.seconds.toFixed(1)} s`);
+    const cold = run.isColdStartWanted ? { coldStart: await coldStart(stack, count, say) } : {};
+    const beforeDelete = await counters(stack);
+    say("deleting them");
     const deleteSeconds = await objects.deleteAll();
     const afterDelete = await counters(stack);
     return {
@@ -126,11 +142,12 @@ async function measure(run: LoadRun): Promise<LoadReport> {
       applyToReadyMsP99: Math.round(created.msP99),
       deleteToGoneSeconds: round(deleteSeconds),
       writesPerCreate: round((afterCreate.writes - before.writes) / count),
-      writesPerDelete: round((afterDelete.writes - afterCreate.writes) / count),
+      writesPerDelete: round((afterDelete.writes - beforeDelete.writes) / count),
       vendorCreates,
       vendorInstancesLeft: await instances(run),
       rssMiB: Math.round(afterCreate.rssBytes / 2 ** 20),
       heapBytesPerObject: heapBytes,
+      ...cold,
     };
   } finally {
     await objects.close();
