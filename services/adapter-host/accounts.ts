@@ -11,15 +11,17 @@
  * rotates without a restart. Credential values are registered with the redaction, but for fields
  * that the adapter names as public (an API key's id, which may be part of a realm).
  */
-import { readdir, readFile, stat } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
-import { parse as parseYaml, parseDocument } from "yaml";
+import { readFile, stat } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { parseDocument } from "yaml";
 
 import { ProviderError } from "../contract/provider-error.ts";
 import type { Clock } from "../process/clock.ts";
 import type { Log } from "../process/log.ts";
 import { registerSecret } from "../process/redaction.ts";
 import { isHostPattern } from "../vendor-http/allow-list.ts";
+import { CredentialError, CredentialFiles } from "./credential-files.ts";
+import type { Credential } from "./credential-files.ts";
 
 /** One named account. */
 export interface Account {
@@ -38,12 +40,10 @@ export interface Accounts {
   /** @param name empty: the account called "default" */
   find(name: string): Promise<Account | undefined>;
   /** Fields of the account's credential. BAD_CREDENTIAL when it cannot be read. */
-  credentialOf(account: Account): Promise<Readonly<Record<string, string>>>;
+  credentialOf(account: Account): Promise<Credential>;
 }
 
 const fileBytesMax = 1024 * 1024;
-const credentialBytesMax = 64 * 1024;
-const credentialFieldsMax = 32;
 const accountsMax = 1000;
 const defaultAccountName = "default";
 /** How long what was read is used before the file is looked at again. */
@@ -67,6 +67,7 @@ export async function openAccounts(options: AccountsOptions): Promise<Accounts> 
 class WatchedAccounts implements Accounts {
   readonly #path: string;
   readonly #options: AccountsOptions;
+  readonly #credentials = new CredentialFiles();
   #accounts: ReadonlyMap<string, Account> = new Map();
   #version = "";
   #checkedAtMs = 0;
@@ -82,7 +83,7 @@ class WatchedAccounts implements Accounts {
 
   async load(): Promise<void> {
     this.#version = await versionOf(this.#path);
-    this.#accounts = parseAccounts(await readBounded(this.#path, fileBytesMax), this.#path);
+    this.#accounts = parseAccounts(await readBounded(this.#path), this.#path);
     this.#checkedAtMs = this.#options.clock.monotonicMs();
   }
 
@@ -91,9 +92,9 @@ class WatchedAccounts implements Accounts {
     return this.#accounts.get(name === "" ? defaultAccountName : name);
   }
 
-  async credentialOf(account: Account): Promise<Readonly<Record<string, string>>> {
+  async credentialOf(account: Account): Promise<Credential> {
     try {
-      const fields = await readCredential(account.credentialFile);
+      const fields = await this.#credentials.read(account.credentialFile);
       for (const [name, value] of Object.entries(fields)) {
         if (!this.#options.publicFields.includes(name)) registerSecret(value);
       }
@@ -179,53 +180,14 @@ function parseAccount(
   };
 }
 
-/** The message holds no content of the file. */
-class CredentialError extends Error {}
-
-async function readCredential(path: string): Promise<Readonly<Record<string, string>>> {
-  const isFolder = (await stat(path)).isDirectory();
-  const fields = isFolder ? await readFolder(path) : await readDocument(path);
-  if (Object.keys(fields).length === 0) throw new CredentialError("no field in it");
-  return fields;
-}
-
-/** A mounted Secret: one file a field. Names with a dot in front are the mount's own links. */
-async function readFolder(folder: string): Promise<Readonly<Record<string, string>>> {
-  const names = (await readdir(folder)).filter((name) => !name.startsWith("."));
-  if (names.length > credentialFieldsMax) throw new CredentialError("too many fields");
-  const fields: Record<string, string> = {};
-  for (const name of names) {
-    const text = await readBounded(join(folder, name), credentialBytesMax);
-    fields[name] = text.replace(/\r?\n$/, "");
-  }
-  return fields;
-}
-
-async function readDocument(path: string): Promise<Readonly<Record<string, string>>> {
-  const text = await readBounded(path, credentialBytesMax);
-  let root: unknown;
-  try {
-    // "silent" would take what it could make out of a broken file.
-    root = parseYaml(text, { maxAliasCount: 0, logLevel: "error" });
-  } catch (_syntax) {
-    // The parser's message quotes the file.
-    throw new CredentialError("neither JSON nor YAML");
-  }
-  const entries = Object.entries(recordOf(root) ?? {});
-  if (!entries.every((entry): entry is [string, string] => isString(entry[1]))) {
-    throw new CredentialError("every field must be a string");
-  }
-  return Object.fromEntries(entries);
-}
-
 async function versionOf(path: string): Promise<string> {
   const { mtimeMs, size, ino } = await stat(path);
   return `${mtimeMs} ${size} ${ino}`;
 }
 
-async function readBounded(path: string, bytesMax: number): Promise<string> {
+async function readBounded(path: string): Promise<string> {
   const { size } = await stat(path);
-  if (size > bytesMax) throw new CredentialError(`larger than ${bytesMax} bytes`);
+  if (size > fileBytesMax) throw new Error(`larger than ${fileBytesMax} bytes`);
   return readFile(path, "utf8");
 }
 

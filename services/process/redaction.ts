@@ -26,8 +26,9 @@ const formsBySecret = new Map<string, readonly string[]>();
  */
 export function registerSecret(value: string): boolean {
   if (value.length < secretCharsMin) return false;
+  const forms = formsBySecret.get(value) ?? formsOf(value);
   formsBySecret.delete(value);
-  formsBySecret.set(value, formsOf(value));
+  formsBySecret.set(value, forms);
   for (const oldest of formsBySecret.keys()) {
     if (formsBySecret.size <= secretsMax) break;
     formsBySecret.delete(oldest);
