@@ -22,6 +22,8 @@ import { dhp } from "../support/providers.ts";
 import { collectionPath } from "./load-objects.ts";
 
 const roundsCount = 3;
+const warmUpCount = 2_000;
+const noteCharacters = 1_900;
 const inFlightMax = 64;
 const limitMs = 120_000;
 const pollMs = 50;
@@ -69,7 +71,6 @@ async function churn(
 ): Promise<Report> {
   const direct = connect(kubeconfig);
   const relayed = await relay(kubeconfig, folder);
-  const emptyBytes = settledHeapBytes();
   const watching = new AbortController();
   const connection = connect(relayed.kubeconfig);
   const watch = new Watch<RawObject>({
@@ -84,15 +85,22 @@ async function churn(
   const running = watch.run(watching.signal);
   try {
     await watch.whenSynced(AbortSignal.timeout(limitMs));
+    say("warming up");
+    await each(warmUpCount, (name) => send(direct, "POST", collectionPath, large(name)));
+    await each(warmUpCount, (name) => send(direct, "DELETE", `${collectionPath}/${name}`));
+    await until(() => watch.keys().length === 0);
+    await systemClock.sleep(1_000);
+    const emptyBytes = settledHeapBytes();
     say(`making ${count} objects`);
-    await each(count, (name) => send(direct, "POST", collectionPath, dhp(name)));
+    await each(count, (name) => send(direct, "POST", collectionPath, large(name)));
     await until(() => watch.keys().length === count);
+    await systemClock.sleep(1_000);
     const firstBytes = settledHeapBytes() - emptyBytes;
     for (let round = 1; round <= roundsCount; round += 1) {
       say(`round ${round}: the connection breaks, all are deleted and made again`);
       relayed.cut();
       await each(count, (name) => send(direct, "DELETE", `${collectionPath}/${name}`));
-      await each(count, (name) => send(direct, "POST", collectionPath, dhp(name)));
+      await each(count, (name) => send(direct, "POST", collectionPath, large(name)));
       await relayed.mend();
       await until(() => watch.state === "watching" && watch.keys().length === count);
     }
@@ -111,6 +119,11 @@ async function churn(
     await direct.close();
     relayed.cut();
   }
+}
+
+/** As large as an object with a full status is: about 2.3 kB of JSON without managedFields. */
+function large(name: string): object {
+  return dhp(name, { parameters: { note: `${name} `.padEnd(noteCharacters, `${name}-`) } });
 }
 
 /** The same access through a relay that can be cut. */
