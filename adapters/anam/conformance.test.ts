@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { relative } from "node:path";
 
 import { startVendorEmulator } from "../../services/vendor-emulator/emulator.ts";
 import { startEmulatedRig } from "../../test/conformance/rigs/emulated-rig.ts";
@@ -13,8 +12,7 @@ import { avatarIds, voiceIds } from "./emulator-persona.ts";
 import { AnamModel, apiHosts, emulatorApiKey } from "./emulator.ts";
 import type { Unknowns } from "./emulator.ts";
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
-const main = relative(root, fileURLToPath(new URL("main.ts", import.meta.url)));
+const main = fileURLToPath(new URL("main.ts", import.meta.url));
 
 /** The other answer to each question that Anam leaves open. */
 const otherwise: Partial<Unknowns> = {
@@ -44,7 +42,7 @@ async function startRig(model: AnamModel): Promise<EmulatedRig> {
       changed: { systemPrompt: "You read the weather.", voiceId: voiceIds[1] },
       invalid: { skipGreeting: "perhaps" },
     },
-    flags: ["--read-timeout=1s", "--circuit-open=1s", "--sweep-interval=1s"],
+    flags: ["--read-timeout=2s", "--circuit-open=1s", "--sweep-interval=1s"],
   });
 }
 

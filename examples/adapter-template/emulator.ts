@@ -90,7 +90,7 @@ export class AcmeModel implements VendorModel {
     const word = words[effect];
     if (word === undefined) {
       const message = `Fill in, emulator.ts, words: what Acme answers for "${effect}"; then its row in errors.ts`;
-      return { status: 501, body: { error: { code: "fill_in", message } } };
+      return { status: 418, body: { error: { code: "fill_in", message } } };
     }
     if (effect !== "throttled" || retryAfterMs === undefined) return word;
     const seconds = Math.ceil(retryAfterMs / 1_000);

@@ -10,6 +10,8 @@ import type { VendorResponse } from "../../services/vendor-http/vendor-http.ts";
 /** Fill in: by the word in the body. */
 const reasonOfWord: Readonly<Record<string, Reason>> = {
   instance_not_found: "NOT_FOUND",
+  // What the emulator says for a word that it still lacks; goes with the last of them.
+  fill_in: "UNSUPPORTED",
 };
 
 /** Fill in: by status, where no word of the table came with it. */

@@ -4,7 +4,7 @@
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { VendorEmulator } from "../../../services/vendor-emulator/emulator.ts";
 import { parseParameters } from "../core/parameters.ts";
@@ -14,7 +14,7 @@ const root = fileURLToPath(new URL("../../..", import.meta.url));
 const deadHost = "dead.example.com";
 
 export interface EmulatedRigOptions {
-  /** The adapter's main, relative to the repository. */
+  /** The adapter's main: absolute, or relative to the repository. */
   readonly main: string;
   readonly emulator: VendorEmulator;
   /** The vendor's API hosts; the first one is the target's. */
@@ -84,7 +84,7 @@ function startCommand(options: EmulatedRigOptions, accountsFile: string): readon
   const { main, emulator, hosts, flags = [] } = options;
   return [
     process.execPath,
-    join(root, main),
+    resolve(root, main),
     "--listen=127.0.0.1:{port}",
     "--admin-listen=127.0.0.1:{adminPort}",
     `--accounts=${accountsFile}`,
