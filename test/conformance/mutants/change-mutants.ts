@@ -163,6 +163,7 @@ export const changeMutants: readonly Mutant[] = [
   },
   {
     mutation: "forgets-results",
+    isSlow: true,
     what: "does not remember what it made for a caller who left",
     breaks: ["rule:deadline"],
     caughtBy: "lost-answers/result-is-remembered-while-lists-lag",

@@ -137,6 +137,7 @@ export const errorMutants: readonly Mutant[] = [
   },
   {
     mutation: "credential-is-read-once",
+    isSlow: true,
     what: "needs a restart for a rotated credential",
     breaks: ["rule:credentials", "error:credential"],
     caughtBy: "credentials/rotate-without-a-restart",
@@ -177,12 +178,14 @@ export const errorMutants: readonly Mutant[] = [
   },
   {
     mutation: "circuit-never-opens",
+    isSlow: true,
     what: "goes on asking a vendor that keeps failing",
     breaks: ["error:circuit-open"],
     caughtBy: "circuit/opens-asks-nobody-and-closes",
   },
   {
     mutation: "circuit-never-closes",
+    isSlow: true,
     what: "never asks again once the circuit is open",
     breaks: ["error:circuit-open"],
     caughtBy: "circuit/opens-asks-nobody-and-closes",

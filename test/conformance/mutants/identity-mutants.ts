@@ -156,6 +156,7 @@ export const identityMutants: readonly Mutant[] = [
   },
   {
     mutation: "memory-is-its-index",
+    isSlow: true,
     what: "finds by key only what it remembers",
     breaks: ["rule:spare"],
     caughtBy: "spare/killed-between-commit-and-reply-makes-one",

@@ -19,6 +19,8 @@ export interface Mutant {
   readonly without?: readonly CapabilityName[];
   /** In a process of its own: it has a port that the suite chooses. */
   readonly hasProcess?: boolean;
+  /** It takes ten seconds and more to be caught: it goes first, so that the end waits for nobody. */
+  readonly isSlow?: boolean;
   /** Served with TLS. */
   readonly isTls?: boolean;
 }

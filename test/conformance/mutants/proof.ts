@@ -41,8 +41,17 @@ export const rightOnes: readonly (ReferenceRigOptions & { readonly what: string 
   { what: "without capabilities", without: capabilityNames },
 ];
 
-export async function runRightOne(rig: ReferenceRigOptions): Promise<ConformanceReport> {
-  return await runAgainst(rig, { cases: allCases, isWhole: true, hasProcess: true });
+/** @param shards so many adapters share the cases, each with a vendor of its own */
+export async function runRightOne(
+  rig: ReferenceRigOptions,
+  shards: number,
+): Promise<readonly ConformanceReport[]> {
+  const parts = Array.from({ length: shards }, (_, at) =>
+    allCases.filter((_case, place) => place % shards === at),
+  );
+  return await Promise.all(
+    parts.map((cases) => runAgainst(rig, { cases, isWhole: true, hasProcess: true })),
+  );
 }
 
 /** Names of cases that ran in none of the reports. */
@@ -58,7 +67,7 @@ export function neverRun(reports: readonly ConformanceReport[]): readonly string
 /** Results in the order in which they came. */
 export async function proveMutants(options: ProofOptions): Promise<readonly MutantResult[]> {
   const { mutants, isWhole, lanes, onResult } = options;
-  const waiting = [...mutants];
+  const waiting = mutants.toSorted((a, b) => rank(a) - rank(b));
   const results: MutantResult[] = [];
   const lane = async (): Promise<void> => {
     for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
@@ -69,6 +78,10 @@ export async function proveMutants(options: ProofOptions): Promise<readonly Muta
   };
   await Promise.all(Array.from({ length: lanes }, lane));
   return results;
+}
+
+function rank({ isSlow }: Mutant): number {
+  return isSlow === true ? 0 : 1;
 }
 
 async function proveOne(mutant: Mutant, isWhole: boolean): Promise<MutantResult> {

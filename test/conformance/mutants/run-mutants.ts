@@ -4,6 +4,7 @@
  * The last line is {"mutants", "caught", "missed"}. Exits 1 when anything is missed, 2 for a wrong option.
  */
 import { parseArgs } from "node:util";
+import type { ConformanceReport } from "../core/conformance-run.ts";
 import { resultLines } from "../core/report-text.ts";
 import { nameOf } from "./mutant.ts";
 import type { Mutant } from "./mutant.ts";
@@ -11,7 +12,7 @@ import { mutants } from "./mutants.ts";
 import { neverRun, proveMutants, rightOnes, runRightOne } from "./proof.ts";
 import type { MutantResult } from "./proof.ts";
 
-const lanes = 4;
+const lanes = 8;
 const cameLengthMax = 160;
 
 interface Arguments {
@@ -66,11 +67,15 @@ function lineOf({ mutant, isCaught, failed }: MutantResult, isWhole: boolean): s
 }
 
 async function rightOnesPass(say: (line: string) => void): Promise<boolean> {
-  const reports = await Promise.all(rightOnes.map(runRightOne));
-  for (const [at, { results, passed, failed, skipped }] of reports.entries()) {
-    for (const result of results) if (result.kind === "failed") say(resultLines(result));
-    const counts = `${passed} passed, ${failed} failed, ${skipped} skipped`;
-    say(`the right adapter ${rightOnes[at]?.what}: ${counts}`);
+  const reports: ConformanceReport[] = [];
+  for (const one of rightOnes) {
+    for (const report of await runRightOne(one, 1)) {
+      reports.push(report);
+      const { results, passed, failed, skipped } = report;
+      for (const result of results) if (result.kind === "failed") say(resultLines(result));
+      const counts = `${passed} passed, ${failed} failed, ${skipped} skipped`;
+      say(`the right adapter ${one.what}: ${counts}`);
+    }
   }
   const never = neverRun(reports);
   if (never.length > 0) say(`never run: ${never.join(", ")}`);

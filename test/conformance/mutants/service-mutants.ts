@@ -128,6 +128,7 @@ export const serviceMutants: readonly Mutant[] = [
   },
   {
     mutation: "no-heartbeats",
+    isSlow: true,
     what: "sends no heartbeats",
     breaks: ["rpc:watch-health"],
     caughtBy: "health/heartbeats-say-how-old-it-is",
