@@ -52,6 +52,7 @@ export const allCases: readonly ConformanceCase[] = [
   ...lostAnswerCases,
   ...givenUpLookCases,
   ...vendorErrorCases,
+  ...echoCases,
   ...endpointCases,
   ...boundsCases,
   ...concurrencyCases,
@@ -61,7 +62,6 @@ export const allCases: readonly ConformanceCase[] = [
   ...credentialCases,
   ...circuitCases,
   ...tlsCases,
-  ...echoCases,
   ...drainCases,
   ...secretCases,
 ];

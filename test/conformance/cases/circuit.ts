@@ -52,7 +52,7 @@ const callersFaults: readonly VendorEffect[] = [
   "bad-credential",
   "missing-scope",
 ];
-const refusalsCount = 25;
+const refusalsCount = 15;
 
 function neverOpens(effect: VendorEffect): ConformanceCase {
   return {
