@@ -1,5 +1,5 @@
 /**
- * `npm run conformance:reference -- [--only NAME,...] [--whole] [--json]`: the negative proof of the
+ * `npm run conformance:mutants -- [--only NAME,...] [--whole] [--json]`: the negative proof of the
  * suite. The right adapter has to pass all cases, each mutant has to fail at the case that names it.
  * The last line is {"mutants", "caught", "missed"}. Exits 1 when anything is missed, 2 for a wrong option.
  */
