@@ -10,6 +10,7 @@ import { Breakers } from "./breaker.ts";
 import type { BreakerOptions, CircuitName, CircuitState, Ticket } from "./breaker.ts";
 import { CallBudget } from "./call-budget.ts";
 import type { ConnectTo } from "./connect-to.ts";
+import { InFlightShare } from "./in-flight-share.ts";
 import type { MutationLedger } from "./mutation-ledger.ts";
 import { retryAfterMs } from "./retry-hints.ts";
 import type { VendorHttp, VendorRequest, VendorResponse } from "./vendor-http.ts";
@@ -36,6 +37,8 @@ export interface GatewayOptions {
   readonly patienceMs: number;
   /** Requests in flight per account: one hung account cannot take the others' connections. */
   readonly inFlightPerAccountMax: number;
+  /** Longest wait for room among them. */
+  readonly shareWaitMsMax: number;
   /** Longest wait for a turn in the account's call budget. */
   readonly budgetWaitMsMax: number;
   /** What THROTTLED says where the vendor gives no hint. */
@@ -73,7 +76,8 @@ export class VendorGateway {
   readonly #wire: Wire;
   readonly #breakers: Breakers;
   readonly #budgets = new Map<string, { callsPerSecond: number; budget: CallBudget }>();
-  readonly #inFlight = new Map<string, number>();
+  /** By account: as many as the accounts file names. */
+  readonly #shares = new Map<string, InFlightShare>();
 
   constructor(context: GatewayContext) {
     this.#context = context;
@@ -120,7 +124,7 @@ export class VendorGateway {
   ): Promise<VendorResponse> {
     const endpoint = scope.endpoint.origin + basePath(scope.endpoint);
     await this.#takeTurn(scope);
-    const leave = this.#enter(scope.account);
+    const leave = await this.#enter(scope);
     try {
       const ticket = this.#breakers.get({ account: scope.account, endpoint, kind }).admit();
       try {
@@ -205,31 +209,32 @@ export class VendorGateway {
       : new CallBudget(clock, { callsPerSecond, waitMsMax: options.budgetWaitMsMax });
     // Accounts are as many as the accounts file names: no other limit is needed.
     if (!isSame) this.#budgets.set(account, { callsPerSecond, budget });
-    try {
-      await budget.take(scope.ledger.isSent ? neverAborted : signal);
-    } catch (error) {
-      if (error instanceof ProviderError) throw error;
-      throw new ProviderError("VENDOR_TIMEOUT", "gave up waiting for the account's call budget", {
-        outcome: "NOT_APPLIED",
-        cause: error,
-      });
-    }
+    await orGivenUp("the account's call budget", () =>
+      budget.take(scope.ledger.isSent ? neverAborted : signal),
+    );
   }
 
-  #enter(account: string): () => void {
-    const count = this.#inFlight.get(account) ?? 0;
-    if (count >= this.#context.options.inFlightPerAccountMax) {
-      throw new ProviderError("BUSY", `${count} requests of account "${account}" are in flight`, {
-        outcome: "NOT_APPLIED",
-        retryAfterMs: 1000,
-      });
-    }
-    this.#inFlight.set(account, count + 1);
-    return () => {
-      const left = (this.#inFlight.get(account) ?? 1) - 1;
-      if (left > 0) this.#inFlight.set(account, left);
-      else this.#inFlight.delete(account);
-    };
+  async #enter({ account, ledger, signal }: HttpScope): Promise<() => void> {
+    const { clock, options } = this.#context;
+    const { inFlightPerAccountMax: inFlightMax, shareWaitMsMax: waitMsMax } = options;
+    const share = this.#shares.get(account) ?? new InFlightShare(clock, { inFlightMax, waitMsMax });
+    this.#shares.set(account, share);
+    return orGivenUp("room among the account's requests", () =>
+      share.enter(ledger.isSent ? neverAborted : signal),
+    );
+  }
+}
+
+/** A caller who left while waiting here: nothing was sent. */
+async function orGivenUp<T>(what: string, wait: () => Promise<T>): Promise<T> {
+  try {
+    return await wait();
+  } catch (error) {
+    if (error instanceof ProviderError) throw error;
+    throw new ProviderError("VENDOR_TIMEOUT", `gave up waiting for ${what}`, {
+      outcome: "NOT_APPLIED",
+      cause: error,
+    });
   }
 }
 
@@ -268,6 +273,7 @@ export const defaultGatewayOptions: Omit<GatewayOptions, "wire" | "breaker"> = {
   readTimeoutMs: 10_000,
   patienceMs: 2_000,
   inFlightPerAccountMax: 100,
+  shareWaitMsMax: 2_000,
   budgetWaitMsMax: 2_000,
   throttledRetryMs: 5_000,
 };
