@@ -30,6 +30,7 @@ import { echoCases, secretCases } from "./secrets.ts";
 import { endpointCases } from "./endpoints.ts";
 import { tlsCases } from "./tls.ts";
 import { spareCases } from "./spare.ts";
+import { quotaResetCases } from "./quota-reset.ts";
 import { givenUpLookCases } from "./given-up-looks.ts";
 import { vendorLeftAloneCases } from "./vendor-left-alone.ts";
 
@@ -52,6 +53,7 @@ export const allCases: readonly ConformanceCase[] = [
   ...lostAnswerCases,
   ...givenUpLookCases,
   ...vendorErrorCases,
+  ...quotaResetCases,
   ...echoCases,
   ...endpointCases,
   ...boundsCases,

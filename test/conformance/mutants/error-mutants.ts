@@ -202,4 +202,16 @@ export const errorMutants: readonly Mutant[] = [
     breaks: ["error:circuit-open"],
     caughtBy: "circuit/opens-asks-nobody-and-closes",
   },
+  {
+    mutation: "no-quota-reset",
+    what: "does not say until when a quota is used up",
+    breaks: ["error:quota"],
+    caughtBy: "vendor-errors/quota-says-until-when",
+  },
+  {
+    mutation: "takes-a-circle-for-the-end",
+    what: "takes a list that goes round in a circle for a whole one",
+    breaks: ["rule:bounds", "rule:identity"],
+    caughtBy: "bounds/list-without-end",
+  },
 ];

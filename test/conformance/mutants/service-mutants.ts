@@ -158,11 +158,22 @@ export const serviceMutants: readonly Mutant[] = [
     caughtBy: "health/broken-and-mended-are-seen",
   },
   {
-    mutation: "tells-no-changes",
-    name: "hides-billing",
-    what: "does not tell that the account is overdue",
+    mutation: "hides-billing",
+    what: "says of every account that it is paid",
     breaks: ["error:billing", "rpc:watch-health"],
     caughtBy: "health/overdue-is-seen",
+  },
+  {
+    mutation: "sees-no-edits",
+    what: "does not tell of fields that somebody changed at the vendor",
+    breaks: ["rpc:watch-health"],
+    caughtBy: "health/rename-is-seen",
+  },
+  {
+    mutation: "sweeps-for-nobody",
+    what: "goes on asking the vendor when nobody listens any more",
+    breaks: ["rpc:watch-health"],
+    caughtBy: "health/nobody-listens-nobody-asks",
   },
   {
     mutation: "knows-at-all-times",

@@ -66,6 +66,7 @@ export class ReferenceVendor implements VendorModel {
   readonly vocabulary = { switches: switchNames, edits: editNames, effects: vendorEffects };
   readonly #records = new LaggingStore<VendorRecord>();
   #switches = switchesAtFirst;
+  readonly #resetsAtMs = Date.now() + 3_600_000;
   #count = 0;
 
   operationOf({ method, path }: ApiRequest): ReturnType<VendorModel["operationOf"]> {
@@ -115,10 +116,9 @@ export class ReferenceVendor implements VendorModel {
             : { headers: { "retry-after": `${Math.ceil(retryAfterMs / 1_000)}` } }),
         };
       case "quota-exhausted": {
-        const resets_at_ms = Date.now() + 3_600_000;
         return problem(401, "quota_used_up", "no calls left", {
           quota: "daily calls",
-          resets_at_ms,
+          resets_at_ms: this.#resetsAtMs,
         });
       }
       case "billing-stopped":
@@ -256,7 +256,7 @@ export class ReferenceVendor implements VendorModel {
       state: gone_at_ms === undefined ? idle : "deleting",
       ...(record.awaits_human ? { confirm_url: `https://${vendorHost}/confirm/${record.id}` } : {}),
       billing: this.#switches.billing,
-      usage: { streams: 0, streams_max: 4 },
+      usage: { streams: 0, streams_max: 4, calls: 7, calls_reset_at_ms: this.#resetsAtMs },
     };
   }
 }

@@ -186,6 +186,8 @@ function asAskedFor({ stamp }: Wish, fields: RecordFields): VendorRecord {
     billing: "current",
     streams: undefined,
     streamsMax: undefined,
+    calls: undefined,
+    callsResetAtMs: undefined,
   };
 }
 

@@ -138,7 +138,7 @@ function detailsOf({ reason, facts }: Failure, isMutation: boolean, mutations: M
       pack(QuotaFailureSchema, { violations: [{ subject: quota, description: quota }] }),
     );
   }
-  if (resetsAtMs !== undefined) {
+  if (resetsAtMs !== undefined && !mutations.has("no-quota-reset")) {
     details.push(pack(QuotaResetSchema, { resetsAt: timestampFromMs(resetsAtMs) }));
   }
   if (precondition !== undefined && !mutations.has("no-precondition")) {

@@ -48,6 +48,10 @@ export class VendorApi {
         if (!Array.isArray(instances) || typeof next !== "string") throw unreadable("a list");
         found.push(...instances.map((one) => this.#record(one)));
         if (next === "" || mutations.has("loses-pages")) return found;
+        if (next <= after) {
+          if (mutations.has("takes-a-circle-for-the-end")) return found;
+          throw unreadable("a list with an end");
+        }
         after = next;
       } catch (error) {
         if (page > 0 && mutations.has("believes-half-a-list")) return found;

@@ -40,6 +40,8 @@ export interface VendorRecord extends RecordFields {
   readonly billing: string;
   readonly streams: number | undefined;
   readonly streamsMax: number | undefined;
+  readonly calls: number | undefined;
+  readonly callsResetAtMs: number | undefined;
 }
 
 // A number that the enum does not have: what a mutant may send.
@@ -81,6 +83,8 @@ export function recordOf(json: unknown): VendorRecord | undefined {
     billing: String(fields["billing"]),
     streams: usage["streams"],
     streamsMax: usage["streams_max"],
+    calls: usage["calls"],
+    callsResetAtMs: usage["calls_reset_at_ms"],
   };
 }
 
@@ -113,25 +117,31 @@ export function instanceOf(
     },
     specHash: stamp?.specHash ?? "",
     drift: drift.map((one) => ({ ...one })),
-    health: healthOf(record),
+    health: healthOf(record, mutations.has("hides-billing")),
     ...(capabilities.includes("USAGE") ? { usage: usageOf(record) } : {}),
     createdAt: timestampFromMs(record.createdAtMs),
   });
 }
 
-function healthOf({ works, billing }: VendorRecord): MessageInitShape<typeof HealthSchema> {
+function healthOf(
+  { works, billing }: VendorRecord,
+  isBillingHidden: boolean,
+): MessageInitShape<typeof HealthSchema> {
   return {
     availability: works ? Availability.AVAILABLE : Availability.UNAVAILABLE,
-    billing: billings[billing] ?? Billing.UNSPECIFIED,
+    billing: isBillingHidden ? Billing.CURRENT : (billings[billing] ?? Billing.UNSPECIFIED),
     message: works ? "" : "the vendor says that it does not work",
     observedAt: timestampFromMs(Date.now()),
   };
 }
 
-function usageOf({ streams, streamsMax }: VendorRecord): MessageInitShape<typeof UsageSchema> {
+function usageOf(record: VendorRecord): MessageInitShape<typeof UsageSchema> {
+  const { streams, streamsMax, calls, callsResetAtMs } = record;
   const used = streams === undefined ? {} : { used: BigInt(streams) };
   const limit = streamsMax === undefined ? {} : { limit: BigInt(streamsMax) };
-  return { concurrency: { ...used, ...limit } };
+  const made = calls === undefined ? {} : { used: BigInt(calls) };
+  const reset = callsResetAtMs === undefined ? {} : { resetsAt: timestampFromMs(callsResetAtMs) };
+  return { concurrency: { ...used, ...limit }, calls: { ...made, ...reset } };
 }
 
 function quotaOf(

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import type { IncomingMessage } from "node:http";
+import { isIP } from "node:net";
 import { Agent, request as httpsRequest } from "node:https";
 import type { Mutations } from "./mutations.ts";
 
@@ -88,7 +89,7 @@ export class Wire {
       const request =
         to.protocol === "http:"
           ? httpRequest(options, resolve)
-          : httpsRequest({ ...options, agent: this.#agent, servername: url.hostname }, resolve);
+          : httpsRequest({ ...options, agent: this.#agent, ...nameOf(url) }, resolve);
       request.on("error", reject);
       request.end(text);
     });
@@ -106,6 +107,11 @@ export class Wire {
     }
     return Buffer.concat(chunks).toString("utf8");
   }
+}
+
+/** The name that the certificate has to carry; an address has none. */
+function nameOf({ hostname }: URL): { readonly servername?: string } {
+  return isIP(hostname.replace(/^\[|\]$/g, "")) === 0 ? { servername: hostname } : {};
 }
 
 function jsonOf(text: string): unknown {
