@@ -122,13 +122,13 @@ describe("a folder made for a vendor", () => {
   }
 });
 
-/** A Node process; ends after 150 s at the latest. @returns all that it wrote, up to 8 MiB */
+/** A Node process; ends after 280 s at the latest. @returns all that it wrote, up to 8 MiB */
 function run(
   args: readonly string[],
 ): Promise<{ readonly code: number | null; readonly output: string }> {
   // With this variable a test runner inside another one reports to that one, and not in words.
   const command = ["-u", "NODE_TEST_CONTEXT", process.execPath, ...args];
-  const child = spawn("env", command, { cwd: root, timeout: 150_000 });
+  const child = spawn("env", command, { cwd: root, timeout: 280_000 });
   let output = "";
   const take = (chunk: Buffer): void => {
     if (output.length < outputCharactersMax) output += chunk.toString();

@@ -32,7 +32,16 @@ export const acmeAdapter: Adapter = {
   info: {
     name: "acme",
     // Fill in: only what is true. Without DELETE nothing is created under deletionPolicy Delete.
-    capabilities: ["UPDATE", "DELETE", "RELEASE", "ADOPT", "LIST_BY_OWNER", "VALIDATE_ONLY"],
+    capabilities: [
+      "UPDATE",
+      "DELETE",
+      "RELEASE",
+      "ADOPT",
+      "LIST_BY_OWNER",
+      "BULK_HEALTH",
+      "WATCH_HEALTH",
+      "VALIDATE_ONLY",
+    ],
     // Fill in: where the stamp is kept, in a field that lists show.
     stampPlace: "TAG",
     // Fill in: what reads are worth after a change. When nothing is documented, stay careful.

@@ -41,7 +41,10 @@ export interface AdapterInfo {
   readonly listsLackFields?: boolean;
   /** Regions that spec.region may name; empty: any. */
   readonly regions: readonly string[];
-  /** JSON Schema (draft 2020-12) of spec.parameters: an object of strings. */
+  /**
+   * JSON Schema (draft 2020-12) of spec.parameters: an object of strings. Checked before each call
+   * that brings a spec, one that adopts included, so `required` holds for these as well.
+   */
   readonly parameterSchema: Readonly<Record<string, unknown>>;
   /** Fields (paths within spec) that the vendor cannot change after creation. */
   readonly immutableFields: readonly string[];
@@ -175,6 +178,7 @@ export interface Adapter {
   /**
    * Makes `changes` true and writes the stamp, in one request. Also serves restamping (`changes`
    * empty) and adoption. Absent: nothing can be changed, and every difference is IMMUTABLE_FIELD.
+   * NOT_FOUND: the instance went away since it was found; the caller is told to come again.
    */
   update?(
     call: VendorCall,
@@ -186,13 +190,14 @@ export interface Adapter {
   /** Removes it. "absent": the vendor attests that it is not there. */
   delete(call: VendorCall, found: FoundInstance): Promise<"deleted" | "deleting" | "absent">;
 
-  /** Takes the stamp off. Absent: not possible at this vendor. */
+  /** Takes the stamp off, leaves all else. Absent: the vendor cannot. NOT_FOUND: as in update. */
   release?(call: VendorCall, found: FoundInstance): Promise<void>;
 
   /**
    * The table of the vendor's errors: what an answer that is no success means. Called by the
    * primitives through `call.http`, for every answer with a status outside 200 to 299 and for
-   * bodies that carry an error in a 200. `undefined`: not an error after all.
+   * bodies that carry an error in a 200. `undefined`: not an error after all. It does not see the
+   * request: a primitive may catch what it says and make more of it.
    */
   classify(response: VendorResponse): ProviderError | undefined;
 }
