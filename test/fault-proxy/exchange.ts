@@ -44,13 +44,14 @@ const internalErrorCode = 2;
 
 export class Exchange {
   readonly #parts: ExchangeParts;
-  readonly lines: WatchLines;
+  readonly #lines: WatchLines;
   #sentBytes = 0;
+  #isRecording = true;
   #upstream: ClientHttp2Stream | undefined;
 
   constructor(parts: ExchangeParts) {
     this.#parts = parts;
-    this.lines = new WatchLines((line) => this.#send(line), parts.lineFaults);
+    this.#lines = new WatchLines((line) => this.#send(line), parts.lineFaults);
     const { stream, request } = parts;
     // Errors end in "close".
     stream.on("error", () => undefined);
@@ -58,6 +59,12 @@ export class Exchange {
       request.endedAtMs = Date.now();
       this.#upstream?.close(cancelCode);
     });
+  }
+
+  /** Call it when the rules have changed. */
+  rulesChanged(): void {
+    this.#isRecording = false;
+    this.#lines.release();
   }
 
   async run(): Promise<void> {
@@ -100,6 +107,7 @@ export class Exchange {
       case "split":
       case "hold-events":
       case "drop-bookmarks":
+      case "rewrite":
         return "goes-on";
       default:
         return assertNever(fault);
@@ -144,7 +152,7 @@ export class Exchange {
       upstream.on("data", (chunk: Buffer) => {
         chunks?.push(chunk);
         if (lost !== undefined || stream.destroyed) return;
-        if (request.isWatch) this.lines.push(chunk);
+        if (request.isWatch) this.#lines.push(chunk);
         else this.#send(chunk);
         if (stream.writableNeedDrain && !upstream.isPaused()) {
           upstream.pause();
@@ -168,7 +176,7 @@ export class Exchange {
     return {
       push: (chunk) => {
         bytes += chunk.length;
-        if (bytes <= recordBytesMax) record.chunks.push(Buffer.from(chunk));
+        if (this.#isRecording && bytes <= recordBytesMax) record.chunks.push(Buffer.from(chunk));
       },
     };
   }
@@ -192,8 +200,9 @@ export class Exchange {
     this.#endIfDue();
   }
 
-  #send(bytes: Buffer): void {
+  #send(answered: Buffer): void {
     const { stream } = this.#parts;
+    const bytes = this.#rewritten(answered);
     const parts = this.#fault("split") === undefined ? [bytes] : splitInsideCharacter(bytes);
     for (const part of parts) {
       if (stream.destroyed || stream.closed || stream.writableEnded) return;
@@ -202,6 +211,15 @@ export class Exchange {
       this.#sentBytes += Math.min(part.length, leftBytes);
       this.#endIfDue();
     }
+  }
+
+  #rewritten(bytes: Buffer): Buffer {
+    let now = bytes;
+    for (const fault of this.#parts.lineFaults()) {
+      if (fault.kind !== "rewrite" || !now.includes(fault.text)) continue;
+      now = Buffer.from(now.toString("latin1").replaceAll(fault.text, fault.by), "latin1");
+    }
+    return now;
   }
 
   #bytesUntilEnd(): number {

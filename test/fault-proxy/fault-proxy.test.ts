@@ -152,6 +152,9 @@ describe("answers in the API server's place", () => {
     first.watch.send("ADDED", { at: 1 });
     await untilText(first.call, /1/);
     const old = first.call.text;
+    proxy.setRules([]);
+    first.watch.send("ADDED", { at: 3 });
+    await untilText(first.call, /3/);
     rule({ kind: "replay", of: "old", afterwards: "hold" });
     const silent = client.call(watchPath);
     await untilText(silent, old);
@@ -222,6 +225,14 @@ describe("on the way", () => {
       assert.deepEqual([lost.status, lost.text], [undefined, ""]);
     });
   }
+
+  test("one text stands in for another, in calls and on watches from before", async () => {
+    const { call, watch } = await openWatch();
+    rule({ kind: "rewrite", text: "PATCH", by: "patched" });
+    assert.equal(JSON.parse((await client.ask(path, "PATCH", {})).text).method, "patched");
+    watch.send("ADDED", { was: "PATCH", city: "杭州" });
+    await untilText(call, /"was":"patched","city":"杭州"/);
+  });
 
   test("chunks end inside characters, and together are what was sent", async () => {
     rule({ kind: "split" });
@@ -296,5 +307,6 @@ describe("the whole proxy", () => {
     await assert.rejects(connected());
     proxy.resume();
     assert.equal((await (await connected()).ask(path)).status, 200);
+    assert.equal(proxy.connectionCount, 3);
   });
 });

@@ -70,12 +70,17 @@ export class FaultProxy {
   /** Rules for requests from now on, in place of all earlier ones; counts begin anew. */
   setRules(rules: readonly FaultRule[]): void {
     this.#rules.set(rules);
-    for (const exchange of this.#exchanges) exchange.lines.release();
+    for (const exchange of this.#exchanges) exchange.rulesChanged();
   }
 
   /** How many requests the present rules have befallen, in their order. */
   get befallenCounts(): readonly number[] {
     return this.#rules.befallenCounts;
+  }
+
+  /** Connections made so far; those made during a pause or a cut count as well. */
+  get connectionCount(): number {
+    return this.#front.connectionCount;
   }
 
   /** True once an answer has begun to be recorded under this name. */

@@ -48,7 +48,7 @@ export type Fault =
   | { readonly kind: "watch-error"; readonly status: number; readonly reason: string }
   /** The API server has done what was asked and answered; the client never hears it. */
   | { readonly kind: "lose-answer"; readonly how: "reset" | "cut" | "silence" }
-  /** Passed on as always; the answer is kept under this name, over an earlier one. */
+  /** Passed on as always; until the rules change, the answer is kept under this name. */
   | { readonly kind: "record"; readonly as: string }
   /**
    * The recorded answer is sent. "end": and nothing else. "hold": the stream then stays open and
@@ -59,6 +59,8 @@ export type Fault =
   | { readonly kind: "hold-events" }
   /** A watch's bookmarks are left out, the one that ends a streaming list as well where it is told. */
   | { readonly kind: "drop-bookmarks"; readonly which: "all" | "later" }
+  /** One text stands in for another in answers, wherever it is not cut by the end of a chunk. */
+  | { readonly kind: "rewrite"; readonly text: string; readonly by: string }
   /** Each chunk of the answer is cut inside its first character of several bytes, else in halves. */
   | { readonly kind: "split" };
 

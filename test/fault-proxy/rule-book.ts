@@ -17,8 +17,8 @@ interface StandingRule {
   befallenCount: number;
 }
 
-/** These act on every line of a watch rather than once on a request. */
-const lineFaults: readonly Fault["kind"][] = ["hold-events", "drop-bookmarks"];
+/** These act on what is answered bit by bit rather than once on a request. */
+const lineFaults: readonly Fault["kind"][] = ["hold-events", "drop-bookmarks", "rewrite"];
 
 export class RuleBook {
   #standing: readonly StandingRule[] = [];
@@ -49,7 +49,7 @@ export class RuleBook {
     return faults;
   }
 
-  /** The faults of a watch's lines as the rules stand now; counts nothing. */
+  /** The faults of an answer's parts as the rules stand now; counts nothing. */
   lineFaultsOf(request: RuledRequest): readonly Fault[] {
     return this.#standing
       .filter(({ rule, isMeant }) => lineFaults.includes(rule.fault.kind) && isMeant(request))

@@ -5,6 +5,8 @@ import type { AddressInfo, Server, Socket } from "node:net";
 
 export class TcpFront {
   readonly port: number;
+  /** Accepted so far. */
+  connectionCount = 0;
   readonly #server: Server;
   readonly #targetPort: number;
   /** By the port that the proxy's server sees, while they are open. */
@@ -70,6 +72,7 @@ export class TcpFront {
   }
 
   #accept(client: Socket): void {
+    this.connectionCount += 1;
     if (this.#isCut) return void client.destroy();
     this.#clients.add(client);
     // Errors end in "close".
