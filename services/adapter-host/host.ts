@@ -149,7 +149,8 @@ class Host {
       sweepIntervalMs: options.sweepIntervalMs,
       read: async (target, signal, reads) => {
         const place = await checkTarget(target, this.#checks);
-        return this.#site(place, { signal }, undefined).read(reads);
+        const { callsPerSecond = adapter.info.callsPerSecond } = place.account;
+        return this.#site(place, { signal }, undefined).read((call) => reads(call, callsPerSecond));
       },
       observe: context.onSweep ?? (() => undefined),
     });

@@ -7,12 +7,12 @@ import type {
 import type { CallContext } from "../../contract/provider-handlers.ts";
 import type { Clock } from "../../process/clock.ts";
 import type { Log } from "../../process/log.ts";
-import type { Adapter, VendorCall } from "../adapter.ts";
+import type { Adapter } from "../adapter.ts";
 import { limits, Mistakes, refuse } from "../request-checks.ts";
 import { defaultHealthStreamOptions, healthStream } from "./health-stream.ts";
 import type { WatchedTarget } from "./health-stream.ts";
 import { TargetWatch } from "./target-watch.ts";
-import type { ObserveSweep } from "./target-watch.ts";
+import type { ObserveSweep, Reads } from "./target-watch.ts";
 
 export interface HealthDeskParts {
   readonly adapter: Adapter;
@@ -21,11 +21,7 @@ export interface HealthDeskParts {
   readonly log: Log;
   readonly sweepIntervalMs: number;
   /** Checks the target, then runs reads at it. Rejects with ProviderError. */
-  readonly read: <T>(
-    target: Target,
-    signal: AbortSignal,
-    reads: (call: VendorCall) => Promise<T>,
-  ) => Promise<T>;
+  readonly read: <T>(target: Target, signal: AbortSignal, reads: Reads<T>) => Promise<T>;
   readonly observe: ObserveSweep;
 }
 
@@ -37,9 +33,6 @@ const sweepIntervalMsMax = 30_000;
 /** Times the interval, and at least ten seconds: long lists take their time. */
 const sweepTimeoutIntervals = 5;
 const sweepTimeoutMsMin = 10_000;
-/** The part of an account's calls that reading one by one may take. */
-const rotationShare = 0.25;
-const rotationReadsDefault = 10;
 
 export class HealthDesk {
   readonly #parts: HealthDeskParts;
@@ -75,11 +68,6 @@ export class HealthDesk {
 
   #newWatch(target: Target): TargetWatch {
     const { adapter, clock, random, log, sweepIntervalMs, read, observe } = this.#parts;
-    const { callsPerSecond } = adapter.info;
-    const rotationReads =
-      callsPerSecond === undefined
-        ? rotationReadsDefault
-        : Math.max(1, Math.floor((callsPerSecond * rotationShare * sweepIntervalMs) / 1_000));
     return new TargetWatch({
       adapter,
       account: target.account || "default",
@@ -88,7 +76,7 @@ export class HealthDesk {
       random,
       log: log.child({ account: target.account || "default", region: target.region }),
       pace: { intervalMs: sweepIntervalMs, intervalMsMax: sweepIntervalMsMax },
-      limits: { pagesMax, confirmationsMax, rotationReads },
+      limits: { pagesMax, confirmationsMax },
       sweepTimeoutMs: Math.max(sweepTimeoutMsMin, sweepIntervalMs * sweepTimeoutIntervals),
       observe,
     });

@@ -8,8 +8,8 @@ import type { Adapter, FoundInstance, VendorCall } from "../adapter.ts";
 /** What is known of one instance. */
 export interface KnownInstance {
   readonly found: FoundInstance;
-  /** When it was last read by itself, ms of the monotonic clock; undefined: never. */
-  readonly readAtMs: number | undefined;
+  /** Counts the reads by id: which one read this instance last, or was the last when it was first listed. */
+  readonly turn: number;
 }
 
 export type KnownInstances = ReadonlyMap<string, KnownInstance>;
@@ -34,18 +34,22 @@ export async function sweep(
   adapter: Adapter,
   call: VendorCall,
   before: KnownInstances,
-  options: SweepLimits & { readonly nowMs: number },
+  options: SweepLimits,
 ): Promise<SweepFindings> {
   const listed = await listStamped(adapter, call, options.pagesMax);
+  const turns = { last: Math.max(0, ...[...before.values()].map(({ turn }) => turn)) };
   const instances = new Map<string, KnownInstance>();
   for (const found of listed) {
     const known = before.get(found.id);
-    const merged = known === undefined ? found : withUnlistedFields(found, known.found);
-    instances.set(found.id, { found: merged, readAtMs: known?.readAtMs });
+    const isNew = known === undefined;
+    instances.set(found.id, {
+      found: isNew ? found : withUnlistedFields(found, known.found),
+      turn: isNew ? turns.last : known.turn,
+    });
   }
-  const gone = await confirmVanished(adapter, call, { before, instances, options });
+  const gone = await confirmVanished(adapter, call, { before, instances, turns, options });
   if (adapter.info.listsLackFields === true) {
-    await readInRotation(adapter, call, { instances, gone, options });
+    await readInRotation(adapter, call, { instances, gone, turns, options });
   }
   return { instances, gone };
 }
@@ -68,13 +72,15 @@ async function listStamped(
 
 interface SweepState {
   readonly instances: Map<string, KnownInstance>;
-  readonly options: SweepLimits & { readonly nowMs: number };
+  /** The last turn that was given. */
+  readonly turns: { last: number };
+  readonly options: SweepLimits;
 }
 
 async function confirmVanished(
   adapter: Adapter,
   call: VendorCall,
-  { before, instances, options }: SweepState & { readonly before: KnownInstances },
+  { before, instances, turns, options }: SweepState & { readonly before: KnownInstances },
 ): Promise<FoundInstance[]> {
   const gone: FoundInstance[] = [];
   let readsLeft = options.confirmationsMax;
@@ -87,20 +93,22 @@ async function confirmVanished(
     readsLeft -= 1;
     const found = await adapter.read(call, id);
     if (found?.stamp === undefined) gone.push(known.found);
-    else instances.set(id, { found, readAtMs: options.nowMs });
+    else instances.set(id, { found, turn: (turns.last += 1) });
   }
   return gone;
 }
 
-/** Those that were read longest ago, or never, come first. */
+/**
+ * Those that wait longest come first. A new one waits from when it was listed, and not before all
+ * others: where instances are made all the time, the old ones would have no turn.
+ */
 async function readInRotation(
   adapter: Adapter,
   call: VendorCall,
-  { instances, gone, options }: SweepState & { readonly gone: FoundInstance[] },
+  { instances, gone, turns, options }: SweepState & { readonly gone: FoundInstance[] },
 ): Promise<void> {
   const due = [...instances.entries()]
-    .filter(([, { readAtMs }]) => readAtMs !== options.nowMs)
-    .sort(([, a], [, b]) => (a.readAtMs ?? -Infinity) - (b.readAtMs ?? -Infinity))
+    .sort(([, a], [, b]) => a.turn - b.turn)
     .slice(0, options.rotationReads);
   for (const [id, known] of due) {
     const found = await adapter.read(call, id);
@@ -108,7 +116,7 @@ async function readInRotation(
       instances.delete(id);
       gone.push(known.found);
     } else {
-      instances.set(id, { found, readAtMs: options.nowMs });
+      instances.set(id, { found, turn: (turns.last += 1) });
     }
   }
 }

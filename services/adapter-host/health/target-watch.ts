@@ -43,20 +43,27 @@ export type ObserveSweep = (sweep: {
   readonly instances: number;
 }) => void;
 
+/** @param callsPerSecond that the account allows; undefined: not known */
+export type Reads<T> = (call: VendorCall, callsPerSecond: number | undefined) => Promise<T>;
+
 export interface TargetWatchParts {
   readonly adapter: Adapter;
   readonly account: string;
   /** Runs reads at the place; checks it anew each time, since accounts may have changed. */
-  readonly read: <T>(signal: AbortSignal, reads: (call: VendorCall) => Promise<T>) => Promise<T>;
+  readonly read: <T>(signal: AbortSignal, reads: Reads<T>) => Promise<T>;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
   readonly pace: PaceOptions;
-  readonly limits: SweepLimits;
+  readonly limits: Omit<SweepLimits, "rotationReads">;
   /** A sweep that takes longer is given up. */
   readonly sweepTimeoutMs: number;
   readonly observe: ObserveSweep;
 }
+
+/** The part of an account's calls that reading one by one may take. */
+const rotationShare = 0.25;
+const rotationReadsDefault = 10;
 
 interface Shown {
   readonly known: KnownInstance;
@@ -149,7 +156,7 @@ export class TargetWatch {
 
   /** The error that ended it; undefined: it went well. */
   async #sweepOnce(signal: AbortSignal): Promise<Error | undefined> {
-    const { adapter, account, clock, limits, log, observe } = this.#parts;
+    const { adapter, account, clock, limits, log, observe, pace } = this.#parts;
     const beganAtMs = clock.now();
     const startMs = clock.monotonicMs();
     const end = (result: string): void => {
@@ -158,10 +165,11 @@ export class TargetWatch {
     };
     try {
       const before = new Map([...this.#shown].map(([id, { known }]) => [id, known]));
-      const findings = await this.#within(signal, async (call) => {
+      const findings = await this.#within(signal, async (call, callsPerSecond) => {
         const realm = await adapter.realm(call);
         const isMoved = this.#realm !== "" && this.#realm !== realm;
-        const options = { ...limits, nowMs: startMs };
+        const rotationReads = rotationReadsOf(callsPerSecond, pace.intervalMs);
+        const options = { ...limits, rotationReads };
         return { realm, ...(await sweep(adapter, call, isMoved ? new Map() : before, options)) };
       });
       if (signal.aborted) return undefined;
@@ -185,7 +193,7 @@ export class TargetWatch {
     }
   }
 
-  async #within<T>(signal: AbortSignal, reads: (call: VendorCall) => Promise<T>): Promise<T> {
+  async #within<T>(signal: AbortSignal, reads: Reads<T>): Promise<T> {
     const { clock, read, sweepTimeoutMs } = this.#parts;
     const late = new AbortController();
     const words = `the sweep took longer than ${sweepTimeoutMs} ms`;
@@ -237,6 +245,12 @@ export class TargetWatch {
     instance.health.rateLimited = create(RateLimitedSchema, limited);
     return instance;
   }
+}
+
+/** How many instances one sweep may read one by one. */
+function rotationReadsOf(callsPerSecond: number | undefined, sweepIntervalMs: number): number {
+  if (callsPerSecond === undefined) return rotationReadsDefault;
+  return Math.max(1, Math.floor((callsPerSecond * rotationShare * sweepIntervalMs) / 1_000));
 }
 
 function asProviderError(error: Error): ProviderError | undefined {
