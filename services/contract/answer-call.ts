@@ -48,6 +48,8 @@ interface InFlight {
 export class CallDesk {
   readonly #options: CallDeskOptions;
   readonly #inFlight = new Set<InFlight>();
+  /** Answers that are not yet written to their connections. */
+  readonly #leaving = new Set<Promise<void>>();
   #isDraining = false;
 
   constructor(options: CallDeskOptions) {
@@ -104,6 +106,11 @@ export class CallDesk {
     }
   }
 
+  /** Resolves when each answer given so far is written to its connection, or nobody takes it. */
+  async sent(): Promise<void> {
+    await Promise.all(this.#leaving);
+  }
+
   /** Tells what is still in flight that nobody waits any more. Returns how many calls that were. */
   abortAll(): number {
     for (const call of this.#inFlight) call.abort.abort(shuttingDown("cut off"));
@@ -131,14 +138,23 @@ export class CallDesk {
     } catch (error) {
       thrown = { error };
     }
-    // The library also says "cancelled" after an answer: what outlives the call must not hear that.
+    // The library says "cancelled" of each call once its answer has left, or its caller: what
+    // outlives the call must not hear that.
     call.removeListener("cancelled", leave);
+    this.#awaitLeaving(call);
     this.#inFlight.delete(entry);
     settle();
     const failure =
       thrown === undefined ? undefined : errorToSend(thrown.error, entry.abort.signal);
     this.#report(method, failure, { startMs, thrown: thrown?.error });
     return failure === undefined ? undefined : responseOf(failure, isMutation(method));
+  }
+
+  #awaitLeaving(call: AnyCall): void {
+    if (call.cancelled) return;
+    const left = new Promise<void>((resolve) => call.once("cancelled", () => resolve()));
+    this.#leaving.add(left);
+    void left.then(() => this.#leaving.delete(left));
   }
 
   /** Refuses or returns the deadline. Whatever is refused here has touched nothing. */

@@ -55,6 +55,33 @@ test("a draining server finishes what is in flight and refuses what is new with 
   assert.deepEqual(await drained, { unfinished: 0 });
 });
 
+test("an answer that takes its time to leave is not cut off by the end of the drain", async () => {
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  // Larger than what a connection takes at once: it leaves as the caller reads.
+  const message = "x".repeat(3 << 20);
+  const server = await serve({
+    ensure: async () => {
+      begin();
+      await gate;
+      return create(EnsureResponseSchema, {
+        instance: { providerId: "done", instanceKey: message },
+      });
+    },
+  });
+  const inFlight = connect(server.port).ensure(ensureRequest, inTime);
+  await begun;
+  const drained = server.drain(10_000);
+  open();
+  await drained;
+  const closed = server.close();
+  // As on a machine that is too busy to run the process for a while.
+  const stalledUntilMs = performance.now() + 1_000;
+  while (performance.now() < stalledUntilMs);
+  await closed;
+  assert.equal((await inFlight).instance?.providerId, "done");
+});
+
 test("what does not end within the limit has its signal aborted and is counted", async () => {
   const { server, open, begun } = await serveSlowly();
   const call = connect(server.port).ensure(ensureRequest, inTime);

@@ -2,6 +2,8 @@
  * Serves ProviderAPI over gRPC, with health and reflection beside it. The handlers see messages and
  * throw ProviderError; everything of gRPC stays here.
  */
+import { setImmediate } from "node:timers/promises";
+
 import { experimental, Server, ServerCredentials } from "@grpc/grpc-js";
 import type { ServerOptions, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { HealthImplementation } from "grpc-health-check";
@@ -44,8 +46,12 @@ export const defaultServerLimits: ServerLimits = {
   certificateRefreshMs: 10_000,
 };
 
-/** How long closing waits for answers to leave and for connections to end in good order. */
+/** How long closing waits for answers to leave, should their callers be slow to take them, */
+const sendTimeoutMs = 5_000;
+/** and then for connections to end in good order. */
 const flushTimeoutMs = 500;
+/** Turns of the event loop in which the last frames of an answer get from HTTP/2 to the socket. */
+const flushTurns = 10;
 
 export interface ServeProviderOptions {
   readonly handlers: ProviderHandlers;
@@ -142,10 +148,7 @@ class RunningServer implements ProviderServer {
     // is one. We keep listening: who comes back here is told SHUTTING_DOWN, which is sure to have
     // changed nothing, while a refused connection would leave a mutation's outcome open.
     server.drain(`${bracketed(host)}:${this.port}`, limitMs + 1_000);
-    const isOver = new AbortController();
-    const late = clock.sleep(limitMs, isOver.signal).catch(() => undefined);
-    await Promise.race([desk.drained(), late]);
-    isOver.abort();
+    await atMost(clock, limitMs, desk.drained());
     return { unfinished: desk.abortAll() };
   }
 
@@ -155,14 +158,21 @@ class RunningServer implements ProviderServer {
     desk.abortAll();
     // Answers given a moment ago may still be on their way out: a connection that is dropped under
     // one leaves its caller not knowing what happened.
-    const isOver = new AbortController();
-    const late = clock.sleep(flushTimeoutMs, isOver.signal).catch(() => undefined);
-    const flushed = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
-    await Promise.race([flushed, late]);
-    isOver.abort();
+    await atMost(clock, sendTimeoutMs, desk.sent());
+    for (let turn = 0; turn < flushTurns; turn += 1) await setImmediate();
+    const ended = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+    await atMost(clock, flushTimeoutMs, ended);
     server.forceShutdown();
     certificates?.close();
   }
+}
+
+/** Waits for `done`, and no longer than `limitMs`. */
+async function atMost(clock: Clock, limitMs: number, done: Promise<void>): Promise<void> {
+  const isOver = new AbortController();
+  const late = clock.sleep(limitMs, isOver.signal).catch(() => undefined);
+  await Promise.race([done, late]);
+  isOver.abort();
 }
 
 function implementationOf(
