@@ -23,7 +23,7 @@ export const drainCases: readonly ConformanceCase[] = [
     timeoutMs: 60_000,
     run: async (bench) => {
       const subject = bench.subject("drained");
-      const late = bench.unmade("too-late-for-it");
+      const late = bench.subject("too-late-for-it");
       await bench.faults.arm({ operation: "create", effect: "slow", delayMs: slowMs });
       const inFlight = subject.ensure();
       await systemClock.sleep(settleMs);
