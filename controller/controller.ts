@@ -266,6 +266,7 @@ export class Controller {
 
 const emptyQueue: QueueSnapshot = {
   depth: 0,
+  hasWork: false,
   waitingCount: 0,
   runningCount: 0,
   unfinishedWorkMs: 0,

@@ -34,12 +34,12 @@ import type { ObjectEvent } from "./reconcile/provider-objects.ts";
 import type { FleetIdentity } from "./reconcile/provider-requests.ts";
 import { Reconciler } from "./reconcile/reconciler.ts";
 import type { ReconcilerOptions } from "./reconcile/reconciler-parts.ts";
-import { hostOf } from "./resource/class-choice.ts";
 import { parseDigitalHumanProvider } from "./resource/digital-human-provider.ts";
 import type { DigitalHumanProvider } from "./resource/digital-human-provider.ts";
 import { objectAt, stringAt } from "./resource/json-door.ts";
 import { classResource, providerResource } from "./resource-kinds.ts";
 import type { ProviderClass } from "./resource/provider-class.ts";
+import { WorkGroups } from "./work-groups.ts";
 
 export interface LeaderTermOptions extends ReconcilerOptions {
   readonly workersMax: number;
@@ -80,6 +80,7 @@ const hungMs = 30_000;
 
 export class LeaderTerm {
   readonly #parts: LeaderTermParts;
+  readonly #groups: WorkGroups;
   readonly #queue: WorkQueue;
   readonly #pool: WorkerPool;
   readonly #keeper: ClassKeeper;
@@ -87,6 +88,7 @@ export class LeaderTerm {
   readonly #orphans: OrphanSweep;
   readonly #memories = new Memories();
   readonly #doubts = new DoubtLedger();
+  #limited: readonly string[] = [];
   readonly #inherited = new InheritedDoubt(this.#doubts);
   #lastRunMs: number;
 
@@ -94,6 +96,7 @@ export class LeaderTerm {
     this.#parts = parts;
     const { clock, random, log, metrics, options, leadership } = parts;
     this.#lastRunMs = clock.monotonicMs();
+    this.#groups = new WorkGroups(parts.classList);
     this.#queue = new WorkQueue({
       clock,
       random,
@@ -130,12 +133,13 @@ export class LeaderTerm {
     this.#inherited.takeOver(records, predecessorUntilMs);
     const keys = objects.keys();
     log.info({ objects: keys.length, recorded: records.length }, "working");
+    this.#limitGroups();
     this.#pool.start();
     this.#keeper.start();
     for (const key of keys) this.#followHealth(key, objects.get(key));
     this.#health.start();
     this.#orphans.start();
-    for (const key of keys) this.#look(key, "resync");
+    for (const key of keys) this.#lookInTurn(key);
   }
 
   /** Ends in reverse order; answers the keys whose passes did not heed the stop. */
@@ -153,7 +157,7 @@ export class LeaderTerm {
     const raw = event.kind === "deleted" ? event.before : event.object;
     const isInitial = event.kind === "added" && event.isInitial;
     const priority = priorityOf(raw, isInitial ? "resync" : "change");
-    this.#queue.add(event.key, { group: groupOf(raw), priority });
+    this.#queue.add(event.key, { groups: this.#groups.of(raw), priority });
     this.#keeper.useChanged();
     this.#followHealth(event.key, event.kind === "deleted" ? undefined : raw);
     if (event.kind === "deleted") this.#doubts.prune(this.#parts.clock.now());
@@ -161,10 +165,11 @@ export class LeaderTerm {
 
   /** A class may serve any object: all are looked at, and what is settled costs nothing. */
   classChanged(name: string): void {
+    this.#limitGroups();
     this.#keeper.classChanged(name);
     const { objects } = this.#parts;
     for (const key of objects.keys()) this.#followHealth(key, objects.get(key));
-    for (const key of this.#parts.objects.keys()) this.#look(key, "resync");
+    for (const key of objects.keys()) this.#lookInTurn(key);
   }
 
   queueSnapshot(): QueueSnapshot {
@@ -173,11 +178,10 @@ export class LeaderTerm {
 
   /** Why the work does not get on; undefined while it does. */
   obstacle(): string | undefined {
-    const { depth, runningCount, longestRunningMs } = this.#queue.snapshot();
+    const { hasWork, runningCount, longestRunningMs } = this.#queue.snapshot();
     if (longestRunningMs > passTimeoutMs + hungMs) return "a pass over an object hangs";
     const idleMs = this.#parts.clock.monotonicMs() - this.#lastRunMs;
-    if (depth > 0 && runningCount === 0 && idleMs > hungMs)
-      return "nobody takes keys off the queue";
+    if (hasWork && runningCount === 0 && idleMs > hungMs) return "nobody takes keys off the queue";
     return this.#health.obstacle();
   }
 
@@ -197,10 +201,31 @@ export class LeaderTerm {
     this.#look(key, "change");
   }
 
+  /** What classes say of concurrent calls: a pass makes one call at a time. */
+  #limitGroups(): void {
+    const limits = this.#groups.limits();
+    for (const group of this.#limited) {
+      if (!limits.has(group)) this.#queue.limitGroup(group, undefined);
+    }
+    for (const [group, runningMax] of limits) this.#queue.limitGroup(group, runningMax);
+    this.#limited = [...limits.keys()];
+  }
+
   #look(key: string, priority: Priority): void {
     const raw = this.#parts.objects.get(key);
     if (raw === undefined) return;
-    this.#queue.add(key, { group: groupOf(raw), priority: priorityOf(raw, priority) });
+    this.#queue.add(key, {
+      groups: this.#groups.of(raw),
+      priority: priorityOf(raw, priority),
+    });
+  }
+
+  /** Nothing happened to the object itself: it waits with its group, should that be held. */
+  #lookInTurn(key: string): void {
+    const raw = this.#parts.objects.get(key);
+    if (raw === undefined) return;
+    const groups = this.#groups.of(raw);
+    this.#queue.addAfter(key, 0, { groups, priority: priorityOf(raw, "resync") });
   }
 
   #client(type: ResourceType): ResourceClient<RawObject> {
@@ -275,6 +300,10 @@ export class LeaderTerm {
       deletions: new DeletionBudget(),
       inherited: this.#inherited,
       memories: this.#memories,
+      accounts: {
+        refuses: (place, forMs) => this.#queue.holdGroup(this.#groups.account(place), forMs),
+        serves: (place) => this.#queue.liftGroupHold(this.#groups.account(place)),
+      },
       identity,
       clock,
       random,
@@ -292,18 +321,6 @@ export class LeaderTerm {
       for (const { realm } of parseDigitalHumanProvider(raw).record) yield { key, realm };
     }
   }
-}
-
-/** Objects that wait for the same vendor share workers: class, account and host tell them apart. */
-function groupOf(raw: RawObject): string {
-  const spec = objectAt(raw, "spec");
-  const status = objectAt(raw, "status");
-  const className = stringAt(status, "className") ?? stringAt(spec, "className") ?? "";
-  return [
-    className,
-    stringAt(status, "account") ?? "",
-    hostOf(stringAt(spec, "endpoint") ?? ""),
-  ].join("|");
 }
 
 function priorityOf(raw: RawObject, otherwise: Priority): Priority {

@@ -4,7 +4,9 @@ import type { Priority } from "./ready-keys.ts";
 /** What a work queue knows of one key. Instants are monotonic milliseconds. */
 export interface QueueEntry {
   readonly key: string;
-  group: string;
+  groups: readonly string[];
+  /** While it is ready: with whom it takes turns. */
+  turn: string;
   priority: Priority;
   phase: "idle" | "waiting" | "ready" | "running";
   /** When the key is wished to run next; infinite where it is not. */
@@ -16,15 +18,20 @@ export interface QueueEntry {
   failures: number;
   readyAtMs: number | undefined;
   startedAtMs: number;
-  /** The group the present run counts for; the key may have moved to another since. */
-  runGroup: string;
+  /** Takes the present run out of its groups; the key may have moved to others since. */
+  endRun: () => void;
   timer: Timer | undefined;
 }
 
-export function newQueueEntry(key: string, group: string, priority: Priority): QueueEntry {
+export function newQueueEntry(
+  key: string,
+  groups: readonly string[],
+  priority: Priority,
+): QueueEntry {
   return {
     key,
-    group,
+    groups,
+    turn: "",
     priority,
     phase: "idle",
     wantedAtMs: Number.POSITIVE_INFINITY,
@@ -33,7 +40,7 @@ export function newQueueEntry(key: string, group: string, priority: Priority): Q
     failures: 0,
     readyAtMs: undefined,
     startedAtMs: 0,
-    runGroup: group,
+    endRun: () => undefined,
     timer: undefined,
   };
 }

@@ -17,6 +17,8 @@ export interface QueueMetrics {
 /** Read when metrics are collected. */
 export interface QueueSnapshot {
   readonly depth: number;
+  /** True while a key may be taken; ready keys may all wait for a hold or for their group's share. */
+  readonly hasWork: boolean;
   readonly waitingCount: number;
   readonly runningCount: number;
   /** workqueue_unfinished_work_seconds: the sum over running keys. */

@@ -6,7 +6,7 @@ import type { Priority } from "./ready-keys.ts";
 
 function filled(...keys: readonly (readonly [string, string, Priority])[]): ReadyKeys {
   const ready = new ReadyKeys();
-  for (const [key, group, priority] of keys) ready.add({ key, group, priority });
+  for (const [key, turn, priority] of keys) ready.add({ key, turn, priority });
   return ready;
 }
 
@@ -23,7 +23,7 @@ test("deletions go before changes, changes before resync", () => {
   assert.deepEqual(takeAll(ready), ["a", "b", "c"]);
 });
 
-test("groups take turns, keys of one group keep their order", () => {
+test("groups take turns, keys of one turn keep their order", () => {
   const ready = filled(
     ["a1", "a", "change"],
     ["a2", "a", "change"],
@@ -39,7 +39,7 @@ test("a stream of strong keys lets one in eight weak ones through", () => {
   const ready = filled(["weak1", "g", "resync"], ["weak2", "g", "resync"]);
   const taken: string[] = [];
   for (let count = 0; count < 20; count += 1) {
-    ready.add({ key: `strong${count}`, group: "g", priority: "change" });
+    ready.add({ key: `strong${count}`, turn: "g", priority: "change" });
     taken.push(ready.take(() => true)?.key ?? "");
   }
   assert.deepEqual([taken.indexOf("weak1"), taken.indexOf("weak2")], [7, 15]);
@@ -49,17 +49,17 @@ test("both weaker priorities get through a stream of deletions", () => {
   const ready = filled(["change", "g", "change"], ["resync", "g", "resync"]);
   const taken: string[] = [];
   for (let count = 0; count < 20; count += 1) {
-    ready.add({ key: `deletion${count}`, group: "g", priority: "deletion" });
+    ready.add({ key: `deletion${count}`, turn: "g", priority: "deletion" });
     taken.push(ready.take(() => true)?.key ?? "");
   }
   assert.ok(taken.includes("change") && taken.includes("resync"));
 });
 
-test("a group that may not run is passed over and keeps its keys", () => {
+test("a turn that may not run is passed over and keeps its keys", () => {
   const ready = filled(["a", "stuck", "deletion"], ["b", "free", "resync"]);
-  assert.equal(ready.take((group) => group !== "stuck")?.key, "b");
+  assert.equal(ready.take((turn) => turn !== "stuck")?.key, "b");
   assert.equal(
-    ready.take((group) => group !== "stuck"),
+    ready.take((turn) => turn !== "stuck"),
     undefined,
   );
   assert.equal(ready.sizeOf("deletion"), 1);
@@ -68,7 +68,7 @@ test("a group that may not run is passed over and keeps its keys", () => {
 
 test("a removed key is not taken", () => {
   const ready = filled(["a", "g", "change"], ["b", "g", "change"]);
-  ready.remove({ key: "a", group: "g", priority: "change" });
+  ready.remove({ key: "a", turn: "g", priority: "change" });
   assert.deepEqual(takeAll(ready), ["b"]);
   assert.equal(ready.sizeOf("change"), 0);
 });

@@ -9,7 +9,8 @@ export function strongerPriority(a: Priority, b: Priority): Priority {
 
 export interface ReadyKey {
   readonly key: string;
-  readonly group: string;
+  /** Names those it takes turns with others as one: its groups. */
+  readonly turn: string;
   readonly priority: Priority;
 }
 
@@ -21,33 +22,38 @@ export interface ReadyKey {
 export class ReadyKeys {
   readonly #lanes = new Map<Priority, Lane>(priorities.map((priority) => [priority, newLane()]));
 
-  add({ key, group, priority }: ReadyKey): void {
+  add({ key, turn, priority }: ReadyKey): void {
     const lane = this.#lane(priority);
-    const keys = lane.keysByGroup.get(group);
-    if (keys === undefined) lane.keysByGroup.set(group, new Set([key]));
+    const keys = lane.keysByTurn.get(turn);
+    if (keys === undefined) lane.keysByTurn.set(turn, new Set([key]));
     else keys.add(key);
     lane.size += 1;
   }
 
-  /** The key must have been added with just this group and priority. */
-  remove({ key, group, priority }: ReadyKey): void {
+  /** The key must have been added with just this turn and priority. */
+  remove({ key, turn, priority }: ReadyKey): void {
     const lane = this.#lane(priority);
-    const keys = lane.keysByGroup.get(group);
+    const keys = lane.keysByTurn.get(turn);
     if (keys?.delete(key) !== true) return;
     lane.size -= 1;
-    if (keys.size === 0) lane.keysByGroup.delete(group);
+    if (keys.size === 0) lane.keysByTurn.delete(turn);
   }
 
   sizeOf(priority: Priority): number {
     return this.#lane(priority).size;
   }
 
+  /** True when `take` would answer a key. */
+  hasFor(mayRun: (turn: string) => boolean): boolean {
+    return priorities.some((priority) => firstTurn(this.#lane(priority), mayRun) !== undefined);
+  }
+
   /** Takes out the key whose turn it is among the groups that may run; undefined if none may. */
-  take(mayRun: (group: string) => boolean): ReadyKey | undefined {
-    const candidates: { readonly priority: Priority; readonly group: string }[] = [];
+  take(mayRun: (turn: string) => boolean): ReadyKey | undefined {
+    const candidates: { readonly priority: Priority; readonly turn: string }[] = [];
     for (const priority of priorities) {
-      const group = firstGroup(this.#lane(priority), mayRun);
-      if (group !== undefined) candidates.push({ priority, group });
+      const turn = firstTurn(this.#lane(priority), mayRun);
+      if (turn !== undefined) candidates.push({ priority, turn });
     }
     const starved = candidates.findLast(
       ({ priority }) => this.#lane(priority).passedOver >= passedOverMax,
@@ -58,18 +64,18 @@ export class ReadyKeys {
       const lane = this.#lane(priority);
       lane.passedOver = priority === chosen.priority ? 0 : lane.passedOver + 1;
     }
-    return this.#takeFirst(chosen.priority, chosen.group);
+    return this.#takeFirst(chosen.priority, chosen.turn);
   }
 
-  #takeFirst(priority: Priority, group: string): ReadyKey | undefined {
+  #takeFirst(priority: Priority, turn: string): ReadyKey | undefined {
     const lane = this.#lane(priority);
-    const keys = lane.keysByGroup.get(group);
+    const keys = lane.keysByTurn.get(turn);
     const [key] = keys ?? [];
     if (keys === undefined || key === undefined) return undefined;
-    this.remove({ key, group, priority });
+    this.remove({ key, turn, priority });
     // Behind the others: it is their turn next.
-    if (lane.keysByGroup.delete(group)) lane.keysByGroup.set(group, keys);
-    return { key, group, priority };
+    if (lane.keysByTurn.delete(turn)) lane.keysByTurn.set(turn, keys);
+    return { key, turn, priority };
   }
 
   #lane(priority: Priority): Lane {
@@ -81,19 +87,19 @@ export class ReadyKeys {
 
 interface Lane {
   /** In the order of turns. */
-  readonly keysByGroup: Map<string, Set<string>>;
+  readonly keysByTurn: Map<string, Set<string>>;
   size: number;
   /** How often another priority was served while this one could have been. */
   passedOver: number;
 }
 
 function newLane(): Lane {
-  return { keysByGroup: new Map(), size: 0, passedOver: 0 };
+  return { keysByTurn: new Map(), size: 0, passedOver: 0 };
 }
 
-function firstGroup(lane: Lane, mayRun: (group: string) => boolean): string | undefined {
-  for (const group of lane.keysByGroup.keys()) {
-    if (mayRun(group)) return group;
+function firstTurn(lane: Lane, mayRun: (turn: string) => boolean): string | undefined {
+  for (const turn of lane.keysByTurn.keys()) {
+    if (mayRun(turn)) return turn;
   }
   return undefined;
 }

@@ -67,6 +67,7 @@ describe("work queue", () => {
     assert.equal(queue.take(), undefined);
     assert.deepEqual(queue.snapshot(), {
       depth: 0,
+      hasWork: false,
       waitingCount: 0,
       runningCount: 0,
       unfinishedWorkMs: 0,
@@ -205,18 +206,18 @@ describe("work queue", () => {
 
   test("a stuck group with 500 keys leaves workers to every other group", () => {
     queue = createQueue(16);
-    for (let count = 0; count < 500; count += 1) queue.add(`stuck${count}`, { group: "stuck" });
+    for (let count = 0; count < 500; count += 1) queue.add(`stuck${count}`, { groups: ["stuck"] });
     assert.equal(takeAll().length, 8);
-    for (let count = 0; count < 100; count += 1) queue.add(`free${count}`, { group: "free" });
+    for (let count = 0; count < 100; count += 1) queue.add(`free${count}`, { groups: ["free"] });
     const running = takeAll();
     assert.ok(running.length > 0 && running.every((key) => key.startsWith("free")));
-    queue.add("third", { group: "third" });
+    queue.add("third", { groups: ["third"] });
     assert.deepEqual(takeAll(), ["third"]);
   });
 
   test("a group that finishes its runs gets the workers back", () => {
     queue = createQueue(4);
-    for (let count = 0; count < 50; count += 1) queue.add(`a${count}`, { group: "a" });
+    for (let count = 0; count < 50; count += 1) queue.add(`a${count}`, { groups: ["a"] });
     let finished = 0;
     for (let item = queue.take(); item !== undefined; item = queue.take()) {
       queue.finish(item, done);
@@ -227,8 +228,8 @@ describe("work queue", () => {
 
   test("one worker serves one key at a time", () => {
     queue = createQueue(1);
-    queue.add("a", { group: "a" });
-    queue.add("b", { group: "b" });
+    queue.add("a", { groups: ["a"] });
+    queue.add("b", { groups: ["b"] });
     const item = take();
     assert.equal(queue.take(), undefined);
     queue.finish(item, done);
@@ -237,36 +238,10 @@ describe("work queue", () => {
 
   test("a group's own limit holds below its share, until it is taken away", () => {
     queue.limitGroup("a", 2);
-    for (let count = 0; count < 10; count += 1) queue.add(`a${count}`, { group: "a" });
+    for (let count = 0; count < 10; count += 1) queue.add(`a${count}`, { groups: ["a"] });
     assert.equal(takeAll().length, 2);
     queue.limitGroup("a", undefined);
     assert.equal(takeAll().length, 8);
-  });
-
-  test("a held group runs nothing, deletions included, until the hold ends", async () => {
-    let readyCount = 0;
-    queue.setReadyListener(() => (readyCount += 1));
-    queue.holdGroup("a", 1_000);
-    queue.add("a1", { group: "a", priority: "deletion" });
-    queue.add("b1", { group: "b" });
-    assert.deepEqual(takeAll(), ["b1"]);
-    await clock.advance(999);
-    assert.equal(queue.take(), undefined);
-    const before = readyCount;
-    await clock.advance(1);
-    assert.equal(readyCount, before + 1);
-    assert.deepEqual(takeAll(), ["a1"]);
-    assert.equal(clock.pendingTimerCount, 0);
-  });
-
-  test("a shorter hold does not shorten a longer one, lifting ends it", async () => {
-    queue.holdGroup("a", 1_000);
-    queue.holdGroup("a", 10);
-    queue.add("a1", { group: "a" });
-    await clock.advance(10);
-    assert.equal(queue.take(), undefined);
-    queue.liftGroupHold("a");
-    assert.deepEqual(takeAll(), ["a1"]);
   });
 
   test("a held key does not run before its instant, whatever happens to it", async () => {
@@ -294,18 +269,18 @@ describe("work queue", () => {
 
   test("a key that changes its group while ready counts for the new one", () => {
     queue.holdGroup("old", 1_000);
-    queue.add("a", { group: "old" });
+    queue.addAfter("a", 0, { groups: ["old"] });
     assert.equal(queue.take(), undefined);
-    queue.add("a", { group: "new" });
-    assert.equal(take().group, "new");
+    queue.add("a", { groups: ["new"] });
+    assert.equal(take().groups[0], "new");
   });
 
   test("a key that changes its group while it runs frees the old one's worker", () => {
     queue.limitGroup("old", 1);
-    queue.add("a", { group: "old" });
-    queue.add("b", { group: "old" });
+    queue.add("a", { groups: ["old"] });
+    queue.add("b", { groups: ["old"] });
     const item = take();
-    queue.add("a", { group: "new" });
+    queue.add("a", { groups: ["new"] });
     assert.equal(queue.take(), undefined);
     queue.finish(item, done);
     assert.deepEqual(takeAll().toSorted(), ["a", "b"]);
@@ -353,6 +328,7 @@ describe("work queue", () => {
     queue.addAfter("d", 1_000);
     assert.deepEqual(queue.snapshot(), {
       depth: 1,
+      hasWork: true,
       waitingCount: 1,
       runningCount: 2,
       unfinishedWorkMs: 200,

@@ -1,17 +1,22 @@
 import { assertNever } from "../../services/process/assert-never.ts";
-import type { Clock, Timer } from "../../services/process/clock.ts";
+import type { Clock } from "../../services/process/clock.ts";
 import { backOffMs } from "./back-off.ts";
 import type { BackOff } from "./back-off.ts";
+import { GroupHolds } from "./group-holds.ts";
 import { Holds } from "./holds.ts";
 import { newQueueEntry } from "./queue-entry.ts";
 import type { QueueEntry } from "./queue-entry.ts";
 import type { QueueMetrics, QueueSnapshot } from "./queue-metrics.ts";
 import { priorities, ReadyKeys, strongerPriority } from "./ready-keys.ts";
 import type { Priority } from "./ready-keys.ts";
+import { Shares } from "./shares.ts";
 
 export interface AddOptions {
-  /** Keys of one group share workers, as those of one adapter, account and host do. */
-  readonly group?: string;
+  /**
+   * Keys of one group share workers; paths as of `groupPath`. A key with several counts for each and
+   * waits for each.
+   */
+  readonly groups?: readonly string[];
   /** "change" where absent. */
   readonly priority?: Priority;
 }
@@ -19,7 +24,7 @@ export interface AddOptions {
 /** A key taken to be worked on; hand it back with `finish`. */
 export interface WorkItem {
   readonly key: string;
-  readonly group: string;
+  readonly groups: readonly string[];
   readonly priority: Priority;
   /** Failures in a row before this run. */
   readonly failures: number;
@@ -57,18 +62,17 @@ export class WorkQueue {
   readonly #entries = new Map<string, QueueEntry>();
   readonly #ready = new ReadyKeys();
   readonly #running = new Map<string, QueueEntry>();
-  readonly #runningByGroup = new Map<string, number>();
-  readonly #groupLimits = new Map<string, number>();
+  readonly #shares: Shares;
   readonly #keyHolds: Holds;
-  readonly #groupHolds: Holds;
-  readonly #groupTimers = new Map<string, Timer>();
+  readonly #groupHolds: GroupHolds;
   #onReady: () => void = () => undefined;
   #isClosed = false;
 
   constructor(options: WorkQueueOptions) {
     this.#options = options;
     this.#keyHolds = new Holds(options.clock);
-    this.#groupHolds = new Holds(options.clock);
+    this.#groupHolds = new GroupHolds(options.clock);
+    this.#shares = new Shares(options.workersMax);
   }
 
   /** Something happened to the key: run it as soon as its turn comes. */
@@ -103,27 +107,24 @@ export class WorkQueue {
     if (entry !== undefined) this.#settle(entry);
   }
 
-  /** No key of the group runs for `delayMs`; runs that have begun go on. */
+  /**
+   * What no event caused does not run for `delayMs` in the group, and then one key at a time until
+   * the hold is lifted. Runs that have begun go on. What an event caused runs: it has something to
+   * tell, and its reconcile knows of the hold.
+   */
   holdGroup(group: string, delayMs: number): void {
     if (this.#isClosed) return;
-    this.#groupHolds.hold(group, delayMs);
-    this.#groupTimers.get(group)?.cancel();
-    const forMs = this.#groupHolds.untilMs(group) - this.#nowMs;
-    const timer = this.#options.clock.setTimer(forMs, () => this.liftGroupHold(group));
-    this.#groupTimers.set(group, timer);
+    this.#groupHolds.hold(group, delayMs, () => this.#onReady());
   }
 
   liftGroupHold(group: string): void {
     this.#groupHolds.lift(group);
-    this.#groupTimers.get(group)?.cancel();
-    this.#groupTimers.delete(group);
     this.#onReady();
   }
 
-  /** At most `runningMax` keys of the group run at once; undefined takes the limit away. */
+  /** At most `runningMax` keys of the group run at once; undefined: as many as its share is. */
   limitGroup(group: string, runningMax: number | undefined): void {
-    if (runningMax === undefined) this.#groupLimits.delete(group);
-    else this.#groupLimits.set(group, runningMax);
+    this.#shares.limit(group, runningMax);
     this.#onReady();
   }
 
@@ -135,24 +136,28 @@ export class WorkQueue {
   /** The next key to work on; undefined where none may run now. */
   take(): WorkItem | undefined {
     if (this.#isClosed) return undefined;
-    const ready = this.#ready.take((group) => this.#mayRun(group));
+    const ready = this.#ready.take((turn) => this.#mayRun(turn));
     const entry = ready && this.#entries.get(ready.key);
     if (entry === undefined) return undefined;
-    const { key, group, priority, failures } = entry;
+    const { key, groups, priority, failures } = entry;
     const { metrics } = this.#options;
     metrics?.onQueueDuration(this.#nowMs - (entry.readyAtMs ?? this.#nowMs));
     metrics?.onDepth(priority, this.#ready.sizeOf(priority));
     entry.phase = "running";
     entry.startedAtMs = this.#nowMs;
-    entry.runGroup = group;
+    this.#shares.begin(groups);
+    const endProbe = entry.hasEvent ? undefined : this.#groupHolds.begin(groups);
+    entry.endRun = () => {
+      this.#shares.end(groups);
+      endProbe?.();
+    };
     entry.readyAtMs = undefined;
     // From here on these collect what is wished for after this run.
     entry.wantedAtMs = never;
     entry.hasEvent = false;
     entry.priority = "resync";
     this.#running.set(key, entry);
-    this.#runningByGroup.set(group, this.#runningOf(group) + 1);
-    return { key, group, priority, failures };
+    return { key, groups, priority, failures };
   }
 
   /** Ends a run. Events since it began, or the outcome, may make the key run again. */
@@ -160,7 +165,7 @@ export class WorkQueue {
     const entry = this.#running.get(item.key);
     if (entry === undefined) throw new Error(`key "${item.key}" is not running`);
     this.#running.delete(item.key);
-    this.#countDown(entry.runGroup);
+    entry.endRun();
     this.#options.metrics?.onWorkDuration(this.#nowMs - entry.startedAtMs);
     entry.phase = "idle";
     switch (outcome.kind) {
@@ -204,8 +209,7 @@ export class WorkQueue {
   /** Nothing is taken or added from now on; runs that have begun can still finish. */
   close(): void {
     this.#isClosed = true;
-    for (const timer of this.#groupTimers.values()) timer.cancel();
-    this.#groupTimers.clear();
+    this.#groupHolds.close();
     for (const entry of this.#entries.values()) {
       if (entry.phase === "running") continue;
       this.#leavePhase(entry);
@@ -218,6 +222,7 @@ export class WorkQueue {
     const depth = priorities.reduce((sum, priority) => sum + this.#ready.sizeOf(priority), 0);
     return {
       depth,
+      hasWork: !this.#isClosed && this.#ready.hasFor((turn) => this.#mayRun(turn)),
       waitingCount: this.#entries.size - depth - this.#running.size,
       runningCount: this.#running.size,
       unfinishedWorkMs: runMs.reduce((sum, ms) => sum + ms, 0),
@@ -229,16 +234,16 @@ export class WorkQueue {
     return this.#options.clock.monotonicMs();
   }
 
-  #entryFor(key: string, { group, priority = "change" }: AddOptions): QueueEntry {
+  #entryFor(key: string, { groups, priority = "change" }: AddOptions): QueueEntry {
     let entry = this.#entries.get(key);
     if (entry === undefined) {
-      entry = newQueueEntry(key, group ?? "", priority);
+      entry = newQueueEntry(key, groups ?? [""], priority);
       this.#entries.set(key, entry);
       return entry;
     }
     // Its place in the ready keys depends on both.
     if (entry.phase === "ready") this.#leavePhase(entry);
-    entry.group = group ?? entry.group;
+    entry.groups = groups ?? entry.groups;
     entry.priority = strongerPriority(entry.priority, priority);
     return entry;
   }
@@ -256,6 +261,7 @@ export class WorkQueue {
     }
     entry.phase = "ready";
     if (entry.readyAtMs === undefined) entry.readyAtMs = this.#nowMs;
+    entry.turn = turnOf(entry);
     this.#ready.add(entry);
     this.#options.metrics?.onDepth(entry.priority, this.#ready.sizeOf(entry.priority));
     this.#onReady();
@@ -281,26 +287,20 @@ export class WorkQueue {
     metrics?.onRetry();
   }
 
-  /**
-   * A group may have as many workers as are idle, so one that hangs gets half of them, n that hang
-   * get n of n + 1 shares, and there is always one left for the next group.
-   */
-  #mayRun(group: string): boolean {
-    const idleWorkers = this.#options.workersMax - this.#running.size;
-    const running = this.#runningOf(group);
-    const limit = this.#groupLimits.get(group) ?? this.#options.workersMax;
-    return running < idleWorkers && running < limit && !this.#groupHolds.isHeld(group);
-  }
-
-  #runningOf(group: string): number {
-    return this.#runningByGroup.get(group) ?? 0;
-  }
-
-  #countDown(group: string): void {
-    const left = this.#runningOf(group) - 1;
-    if (left > 0) this.#runningByGroup.set(group, left);
-    else this.#runningByGroup.delete(group);
+  #mayRun(turn: string): boolean {
+    const groups = turn.split(turnSeparator);
+    const isWaiting = groups.at(-1) === nobodysEvent;
+    if (isWaiting) groups.pop();
+    return this.#shares.hasRoom(groups) && (!isWaiting || this.#groupHolds.mayRun(groups));
   }
 }
 
+/** Keys that may run under the same circumstances take turns with others as one. */
+function turnOf({ groups, hasEvent }: QueueEntry): string {
+  return [...groups, ...(hasEvent ? [] : [nobodysEvent])].join(turnSeparator);
+}
+
+/** In no group's name. */
+const turnSeparator = "\n";
+const nobodysEvent = "\t";
 const never = Number.POSITIVE_INFINITY;

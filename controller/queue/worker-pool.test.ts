@@ -150,9 +150,9 @@ describe("worker pool", () => {
       finished.push(key);
       return { kind: "done" };
     });
-    for (let count = 0; count < 500; count += 1) queue.add(`stuck${count}`, { group: "stuck" });
+    for (let count = 0; count < 500; count += 1) queue.add(`stuck${count}`, { groups: ["stuck"] });
     await clock.advance(0);
-    for (let count = 0; count < 50; count += 1) queue.add(`free${count}`, { group: "free" });
+    for (let count = 0; count < 50; count += 1) queue.add(`free${count}`, { groups: ["free"] });
     await clock.advance(0);
     assert.equal(finished.length, 50);
   });
@@ -163,7 +163,7 @@ describe("worker pool", () => {
       await gate.promise;
       return { kind: "done" };
     });
-    for (let count = 0; count < 100; count += 1) queue.add(`key${count}`, { group: `${count}` });
+    for (let count = 0; count < 100; count += 1) queue.add(`key${count}`, { groups: [`${count}`] });
     await clock.advance(0);
     const stopped = pool.stop(limits);
     queue.add("late");

@@ -95,7 +95,7 @@ export class WorkerPool {
     const result = await settle(() => reconcile(item.key, deadline.signal));
     const durationMs = clock.monotonicMs() - startMs;
     metrics?.onReconcile({ result: result.kind, durationMs });
-    const fields = { key: item.key, group: item.group, result: result.kind, durationMs };
+    const fields = { key: item.key, groups: item.groups, result: result.kind, durationMs };
     if (result.kind === "error" || result.kind === "terminal") {
       log.warn({ ...fields, error: result.error, failures: item.failures + 1 }, "reconcile failed");
     } else {

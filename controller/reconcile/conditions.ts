@@ -8,6 +8,7 @@ import { isSamePlace } from "../resource/placement.ts";
 import type { Place, Placement } from "../resource/placement.ts";
 import { identity } from "./decide.ts";
 import { readyOf } from "./ready.ts";
+import { rateLimitedMessage } from "./failure.ts";
 import type { Failure } from "./failure.ts";
 import { seenIn } from "./health-overlay.ts";
 import type { HealthView } from "./health-view.ts";
@@ -160,9 +161,7 @@ function failureIn(outcome: Outcome): Failure | undefined {
 function rateLimited({ outcome, object }: ConditionInput): Verdict | undefined {
   const failure = failureIn(outcome);
   if (failure?.condition === "RateLimited") {
-    const hint =
-      failure.retryAtMs === undefined ? "" : "; no attempt before status.rateLimitedUntil";
-    return { status: "True", reason: "Throttled", message: `${failure.message}${hint}` };
+    return { status: "True", reason: "Throttled", message: rateLimitedMessage(failure) };
   }
   const seen = seenIn(outcome);
   if (seen?.isRateLimited === true) {

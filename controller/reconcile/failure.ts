@@ -44,6 +44,9 @@ export interface Failure {
   readonly resetsAtMs?: number;
 }
 
+/** A hint to wait beyond this is not believed: an hour. */
+export const holdMsMax = 3_600_000;
+
 type Row = Pick<Failure, "readyReason" | "readyEffect" | "retry" | "needsPerson" | "condition">;
 
 const row = (
@@ -109,6 +112,21 @@ export function failureOf(error: ProviderError, doing: string, nowMs: number): F
     ...(facts.resetsAtMs === undefined ? {} : { resetsAtMs: facts.resetsAtMs }),
   };
 }
+
+/** Message of the RateLimited condition that such a failure leads to. */
+export function rateLimitedMessage({ message, retryAtMs }: Failure): string {
+  return retryAtMs === undefined ? message : `${message}${untilHint}`;
+}
+
+/** The failure that led to a RateLimited condition with this message. */
+export function rateLimitedFailure(conditionMessage: string, retryAtMs: number): Failure {
+  const message = conditionMessage.endsWith(untilHint)
+    ? conditionMessage.slice(0, -untilHint.length)
+    : conditionMessage;
+  return { ...table.THROTTLED, message, reason: "THROTTLED", retryAtMs };
+}
+
+const untilHint = "; no attempt before status.rateLimitedUntil";
 
 function fieldPath(path: string): string {
   return path.startsWith("spec.") ? path : `spec.${path}`;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { chooseClass } from "../resource/class-choice.ts";
 import { classWith, endpointA, objectWith, placementJson } from "../resource/object-fixture.ts";
-import { fingerprintOf, Memories } from "./memory.ts";
+import { fingerprintOf, Memories, recordedHold } from "./memory.ts";
 
 const classA = classWith("a", ["a.example.com"]);
 type Change = Parameters<typeof objectWith>[0];
@@ -45,6 +45,32 @@ test("what only tells of a pass does not change its fingerprint", () => {
   ]) {
     assert.equal(fingerprint(change), plain, JSON.stringify(change));
   }
+});
+
+test("a hold is read from the status as long as it is about the object's place, and believable", () => {
+  const nowMs = Date.parse("2026-01-01T00:00:00Z");
+  const limited = (change: object = {}): object => ({
+    type: "RateLimited",
+    status: "True",
+    reason: "Throttled",
+    message: "slow down",
+    observedGeneration: 1,
+    ...change,
+  });
+  const holdOf = (change: object, rest: Change = {}): number | undefined => {
+    const status = { rateLimitedUntil: "2026-01-01T00:01:30Z", conditions: [limited()], ...change };
+    const object = objectWith({ ...rest, status });
+    return recordedHold(object, chooseClass(object, [classA]), nowMs)?.holdUntilMs;
+  };
+  assert.equal(holdOf({}), nowMs + 90_000);
+  assert.equal(holdOf({ rateLimitedUntil: "2025-12-31T23:59:59Z" }), undefined);
+  assert.equal(holdOf({ rateLimitedUntil: "2026-01-01T01:00:01Z" }), undefined);
+  assert.equal(holdOf({ rateLimitedUntil: "soon" }), undefined);
+  assert.equal(holdOf({ conditions: [limited({ status: "False" })] }), undefined);
+  const edited = { metadata: { generation: 2 } };
+  assert.equal(holdOf({}, edited), undefined);
+  const placements = [placementJson(endpointA, "realm-1")];
+  assert.equal(holdOf({ placements }, edited), nowMs + 90_000);
 });
 
 test("an id that was answered is remembered for its key and realm until it is recorded", () => {

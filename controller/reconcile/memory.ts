@@ -4,11 +4,13 @@
  * asked again before its time by an event that changes nothing.
  */
 import type { ClassChoice } from "../resource/class-choice.ts";
+import { conditionOf } from "../resource/digital-human-provider.ts";
 import type { DigitalHumanProvider } from "../resource/digital-human-provider.ts";
 import { cleanupFinalizer, reconcileRequestedAnnotation } from "../resource/names.ts";
 import { isSamePlace, placementToJson } from "../resource/placement.ts";
 import type { Place } from "../resource/placement.ts";
 import type { Outcome } from "./conditions.ts";
+import { holdMsMax, rateLimitedFailure } from "./failure.ts";
 import type { Failure } from "./failure.ts";
 
 export interface Memory {
@@ -83,6 +85,38 @@ export class Memories {
     this.#byKey.delete(key);
     this.#answeredIds.delete(key);
   }
+}
+
+/**
+ * What the status still says of a vendor that asked to be left alone: a fresh process heeds it too.
+ * Undefined: nothing, or it may be about another place than the object's.
+ */
+export function recordedHold(
+  object: DigitalHumanProvider,
+  choice: ClassChoice,
+  nowMs: number,
+): Memory | undefined {
+  const { status, record } = object;
+  const limited = conditionOf(status, "RateLimited");
+  const untilMs = Date.parse(status.rateLimitedUntil ?? "");
+  // Beyond what a hint is believed for somebody else has written it.
+  const isHolding = nowMs < untilMs && untilMs <= nowMs + holdMsMax;
+  if (!isHolding || limited?.status !== "True" || choice.kind !== "chosen") return undefined;
+  const isAboutPlace =
+    limited.observedGeneration === object.generation ||
+    record.some((placement) => isSamePlace(placement, choice.place));
+  if (!isAboutPlace) return undefined;
+  const failure = rateLimitedFailure(limited.message, untilMs);
+  return {
+    uid: object.uid,
+    fingerprint: "",
+    outcome: { kind: "failed", failure },
+    removalWaits: new Map(),
+    dueMs: untilMs,
+    holdUntilMs: untilMs,
+    holdPlace: choice.place,
+    failures: 0,
+  };
 }
 
 /** True while the vendor that this object has to do with is to be left alone, whatever changed. */

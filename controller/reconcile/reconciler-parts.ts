@@ -2,6 +2,7 @@
 import type { Clock } from "../../services/process/clock.ts";
 import type { Log } from "../../services/process/log.ts";
 import type { Providers } from "../providers/providers.ts";
+import type { Place } from "../resource/placement.ts";
 import type { DeletionBudget } from "./deletion-budget.ts";
 import type { DoubtLedger } from "./doubt.ts";
 import type { HealthSource } from "./health-view.ts";
@@ -16,6 +17,13 @@ export interface ReconcilerOptions extends ScheduleOptions {
   readonly callDeadlineMs: number;
 }
 
+/** Told how the vendor treats the account of a place. */
+export interface AccountHolds {
+  /** It refuses calls for so long. */
+  refuses(place: Place, forMs: number): void;
+  serves(place: Place): void;
+}
+
 export interface ReconcilerParts {
   readonly objects: ProviderObjects;
   readonly providers: Pick<Providers, "connected">;
@@ -27,6 +35,8 @@ export interface ReconcilerParts {
   readonly clock: Clock;
   /** Absent: nobody watches health. */
   readonly health?: HealthSource;
+  /** Absent: each object waits for itself alone. */
+  readonly accounts?: AccountHolds;
   /** 0 to 1; spreads what would else come at once. */
   readonly random: () => number;
   readonly log: Log;

@@ -148,6 +148,27 @@ test("a throttled vendor is not called before its time, whatever changes meanwhi
   assert.equal(world.api.object, undefined);
 });
 
+test("a fresh process leaves a vendor alone that asked its predecessor for a wait", async () => {
+  const scenario = new Scenario();
+  await scenario.provisioned();
+  const { world } = scenario;
+  world.faultOf = () =>
+    new ProviderError("THROTTLED", "slow down", { retryAfterMs: 90_000, outcome: "NOT_APPLIED" });
+  world.api.annotate({ [forced]: "now" });
+  await scenario.settle();
+  world.faultOf = () => undefined;
+  world.killLeader();
+  world.startLeader();
+  const before = { calls: world.wire.callCount, writes: world.api.writeCount };
+  await scenario.later(80_000);
+  world.api.annotate({ "example.com/note": "looked at" });
+  await scenario.settle();
+  assert.deepEqual({ calls: world.wire.callCount, writes: world.api.writeCount }, before);
+  await scenario.later(11_000);
+  assert.ok(world.wire.callCount > before.calls);
+  assert.equal(scenario.brief("RateLimited"), "False NotLimited");
+});
+
 test("a vendor that asks for a wait does not keep an object from moving to another", async () => {
   const scenario = new Scenario();
   await scenario.provisioned();

@@ -11,7 +11,8 @@ import type { ConditionInput, Outcome } from "./conditions.ts";
 import { identity } from "./decide.ts";
 import { untilBelievedMs, withHealth } from "./health-overlay.ts";
 import { unwatched } from "./health-view.ts";
-import { fingerprintOf, isHeld } from "./memory.ts";
+import { holdMsMax } from "./failure.ts";
+import { fingerprintOf, isHeld, recordedHold } from "./memory.ts";
 import type { Memory } from "./memory.ts";
 import { doubtUnrecorded, runPass } from "./pass.ts";
 import type { PassResult } from "./pass-state.ts";
@@ -48,9 +49,9 @@ export class Reconciler {
       memories.forget(key);
       return { kind: "done" };
     }
-    const last = memories.get(key);
     const choice = chooseClass(object, objects.classes());
     const nowMs = clock.now();
+    const last = memories.get(key) ?? recordedHold(object, choice, nowMs);
     const isSettled =
       last !== undefined &&
       (isHeld(last, { ms: nowMs, choice, object }) ||
@@ -133,6 +134,17 @@ export class Reconciler {
     });
   }
 
+  /** One throttled object speaks for all of its account. */
+  #tellAccount({ place, nowMs }: ConditionInput, outcome: Outcome): void {
+    const { accounts } = this.#parts;
+    if (accounts === undefined || place === undefined) return;
+    const failure = outcome.kind === "failed" ? outcome.failure : undefined;
+    if (outcome.kind === "ensured") accounts.serves(place);
+    else if (failure?.condition === "RateLimited" && failure.retryAtMs !== undefined) {
+      accounts.refuses(place, Math.min(failure.retryAtMs - nowMs, holdMsMax));
+    }
+  }
+
   /** `object` undefined: the status could not be written, so the next pass is no settled one. */
   #remember(
     key: string,
@@ -173,6 +185,7 @@ export class Reconciler {
       ...(input.place === undefined || outcome.kind !== "failed" ? {} : { holdPlace: input.place }),
       failures,
     });
+    this.#tellAccount(input, outcome);
     const afterMs = Math.max(0, due.dueMs - nowMs);
     const failure = "failure" in outcome ? outcome.failure : undefined;
     return failure === undefined

@@ -1,6 +1,7 @@
 /** When to look at an object again, and before when not. Pure but for the random spread. */
 import { assertNever } from "../../services/process/assert-never.ts";
 import type { Outcome } from "./conditions.ts";
+import { holdMsMax } from "./failure.ts";
 import type { Failure } from "./failure.ts";
 
 export interface ScheduleOptions {
@@ -42,9 +43,6 @@ export interface Due {
   /** Epoch ms before which the vendor is not called whatever changes; 0: none. */
   readonly holdUntilMs: number;
 }
-
-/** Hints beyond this are not believed: an hour. */
-const holdMsMax = 3_600_000;
 
 export function nextDue(input: ScheduleInput, pace: Pace): Due {
   const { outcome, nowMs, failures, cleanupAtMs } = input;
