@@ -120,6 +120,15 @@ describe("the conformance command says plainly and with exit code 2", () => {
     assert.match(help.stdout, /--vendor-faults/);
   });
 
+  it("that neither a parameters file nor an endpoint says where to make instances, or both do", async () => {
+    const endpoint = "--endpoint=https://live.example.com";
+    for (const flags of [[], ["--params", rig.parametersFile, endpoint]]) {
+      const { code, stderr } = await run("--address=127.0.0.1:1", ...flags);
+      assert.equal(code, 2);
+      assert.match(stderr, /one of --params and --endpoint/);
+    }
+  });
+
   it("that the parameters are wrong, each mistake by its path", async () => {
     const params = await parametersWith("wrong", { target: { endpoint: 7 }, colour: "red" });
     const { code, stderr } = await run("--params", params);
@@ -194,6 +203,16 @@ describe("the conformance command over mutual TLS", () => {
     const { code, stdout } = await runOverTls(client, "--only=tls", "--only=info");
     assert.equal(code, 0, stdout);
     assert.match(stdout, /^ok {4}tls\/strangers-are-kept-out/m);
+  });
+
+  it("needs nothing but the endpoint for a vendor without required parameters", async () => {
+    const { caFile, certFile, keyFile } = client;
+    const tls = ["--tls-ca", caFile, "--tls-cert", certFile, "--tls-key", keyFile];
+    const { endpoint } = rig.parameters.target;
+    const flags = ["--address", launcher.address, "--endpoint", endpoint, "--only=removal", ...tls];
+    const { code, stdout } = await run(...flags);
+    assert.equal(code, 0, stdout);
+    assert.match(stdout, /^ok {4}removal\//m);
   });
 
   it("says that TLS fails, with what to look at", async () => {

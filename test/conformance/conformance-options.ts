@@ -18,7 +18,16 @@ const options = {
   tlsCa: optional(file({ help: "The authority that the adapter's certificate comes from (PEM)." })),
   tlsCert: optional(file({ help: "The certificate to show it (PEM); with --tls-key." })),
   tlsKey: optional(file({ help: "Its private key (PEM)." })),
-  params: file({ help: "The parameters file (YAML or JSON); see test/conformance/README.md." }),
+  params: optional(
+    file({ help: "The parameters file (YAML or JSON); see test/conformance/README.md." }),
+  ),
+  endpoint: optional(
+    text({
+      help: "In place of --params, where nothing else is to be said: the endpoint to make instances at.",
+      pattern: /^https?:\/\/[^\s]+$/u,
+      form: "a URL such as https://tts.example.com",
+    }),
+  ),
   vendorFaults: optional(
     text({
       help: "http://127.0.0.1:PORT of an emulator's port behind the scenes.",
@@ -52,7 +61,10 @@ export function readConformanceOptions(
       program: "conformance",
       summary: "tests an adapter against the ProviderAPI contract; exits 0, 1 (failed) or 2",
       options,
-      check: ({ tlsCa, tlsCert, tlsKey }) => [
+      check: ({ tlsCa, tlsCert, tlsKey, params, endpoint }) => [
+        ...((params === undefined) === (endpoint === undefined)
+          ? ["one of --params and --endpoint has to say where instances are made"]
+          : []),
         ...((tlsCert === undefined) === (tlsKey === undefined)
           ? []
           : ["--tls-cert and --tls-key go together"]),

@@ -11,7 +11,7 @@ import { readConformanceOptions } from "./conformance-options.ts";
 import type { ConformanceCommandOptions } from "./conformance-options.ts";
 import { CannotRun, runConformance } from "./core/conformance-run.ts";
 import type { ConformanceOptions } from "./core/conformance-run.ts";
-import { readParameters } from "./core/parameters.ts";
+import { parseParameters, readParameters } from "./core/parameters.ts";
 import { endLines, junitXml, reportJson, resultLines, startLine } from "./core/report-text.ts";
 
 async function main(options: ConformanceCommandOptions): Promise<number> {
@@ -35,7 +35,7 @@ function suiteOptionsOf(options: ConformanceCommandOptions): ConformanceOptions 
   const { address, tlsCa, tlsCert, tlsKey, vendorFaults, only, timeoutMs } = options;
   const own = tlsCert === undefined || tlsKey === undefined ? {} : { cert: tlsCert, key: tlsKey };
   return {
-    parameters: parametersOf(options.params),
+    parameters: parametersOf(options),
     cases: allCases,
     only,
     timeoutMs,
@@ -45,9 +45,14 @@ function suiteOptionsOf(options: ConformanceCommandOptions): ConformanceOptions 
   };
 }
 
-function parametersOf(path: string): ConformanceOptions["parameters"] {
+function parametersOf({
+  params,
+  endpoint,
+}: ConformanceCommandOptions): ConformanceOptions["parameters"] {
   try {
-    return readParameters(path);
+    return params === undefined
+      ? parseParameters({ target: { endpoint } }, "--endpoint")
+      : readParameters(params);
   } catch (cause) {
     throw new CannotRun(cause instanceof Error ? cause.message : String(cause), { cause });
   }
