@@ -24,6 +24,8 @@ const changesBefore = 5;
 /** Beyond the lease: the look that finds it expired, and the reading of what is recorded. */
 const takeOverMs = leaseMs + 4_000;
 
+export type Act = (seat: Seat) => Promise<unknown> | void;
+
 export class HandOver {
   readonly #two: TwoControllers;
   #names: readonly string[] = [];
@@ -44,24 +46,18 @@ export class HandOver {
    * Half of the objects are deleted, as many others made; in the midst of it `strike` befalls the
    * leader. The other one takes over and finishes, and then `heal` may bring the first one back.
    */
-  async round(
-    context: TestContext,
-    strike: (leader: Seat) => Promise<unknown> | void,
-    heal: (old: Seat) => Promise<unknown> | void,
-  ): Promise<void> {
+  async round(context: TestContext, strike: Act, heal: Act): Promise<void> {
     const { cluster } = this.#two.stack;
     const old = await this.#two.leader();
     const startMs = performance.now();
     const removed = this.#names;
     this.#round += 1;
     this.#names = numbered(`round-${this.#round}`, half);
-    await Promise.all([
+    const asked = Promise.all([
       applyMany(cluster, this.#names, speech),
       deleteMany(cluster, removed),
-      this.#untilUnderWay(startMs),
     ]);
-    await strike(old);
-    const struckMs = performance.now();
+    const [struckMs] = await Promise.all([this.#strike(old, startMs, strike), asked]);
     await this.#untilLeading(this.#two.other(old));
     const tookOverMs = performance.now() - struckMs;
     await untilOnlyReady(cluster, this.#names, convergeMs);
@@ -78,11 +74,13 @@ export class HandOver {
     assert.equal(created, half, "each was made once");
   }
 
-  /** The strike is to fall among calls, not before or after all of them. */
-  async #untilUnderWay(sinceMs: number): Promise<void> {
+  /** Among calls, not before or after all of them. Answers when. */
+  async #strike(leader: Seat, sinceMs: number, strike: Act): Promise<number> {
     await eventually(async () => {
       assert.ok(this.#two.changes(sinceMs).length >= changesBefore);
     }, convergeMs);
+    await strike(leader);
+    return performance.now();
   }
 
   async #untilLeading(seat: Seat): Promise<void> {

@@ -22,7 +22,9 @@ import type { Change } from "./vendor-gate.ts";
 
 export const leaseMs = 3_000;
 /** Long enough that a change of leaders falls among calls that are under way. */
-const answerMs = 50;
+const answerMs = 100;
+/** Within what the adapter says of the vendor (10 s): a successor that trusts a list makes duplicates. */
+const listLagMs = 5_000;
 
 /** One controller and what is its alone. */
 export interface Seat {
@@ -49,6 +51,7 @@ export class TwoControllers {
     const two = new TwoControllers(stack, await mkdtemp(join(tmpdir(), "dhp-two-")));
     try {
       await two.#writeAccounts();
+      await stack.elevenLabs.script({ do: "set", settings: { listLagMs } });
       for (const name of ["first", "second"]) {
         await two.#seat(name);
         await two.leader();
