@@ -4,20 +4,14 @@
  * the vendor leads through a gate of its own.
  */
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 
-import { emulatorApiKey } from "../../adapters/elevenlabs/emulator.ts";
-import { apiHosts } from "../../adapters/elevenlabs/emulator/workspaces.ts";
 import { eventually } from "../../deploy/dev-cluster/eventually.ts";
 import type { FaultRule } from "../fault-proxy/fault-rule.ts";
-import { startProgram } from "../support/program.ts";
-import type { Program } from "../support/program.ts";
 import { startStack } from "../support/stack.ts";
 import type { Stack } from "../support/stack.ts";
+import { GatedAdapter } from "./gated-adapter.ts";
 import { ProxiedController } from "./proxied-controller.ts";
-import { VendorGate } from "./vendor-gate.ts";
+import type { VendorGate } from "./vendor-gate.ts";
 import type { Change } from "./vendor-gate.ts";
 
 export const leaseMs = 3_000;
@@ -37,20 +31,17 @@ export interface Seat {
 export class TwoControllers {
   readonly stack: Stack;
   readonly #seats: Seat[] = [];
-  readonly #adapters: Program[] = [];
-  readonly #folder: string;
+  readonly #adapters: GatedAdapter[] = [];
 
-  private constructor(stack: Stack, folder: string) {
+  private constructor(stack: Stack) {
     this.stack = stack;
-    this.#folder = folder;
   }
 
   /** Once one of them leads and the other is ready. */
   static async start(): Promise<TwoControllers> {
     const stack = await startStack({ withController: false, withElevenLabs: { answerMs } });
-    const two = new TwoControllers(stack, await mkdtemp(join(tmpdir(), "dhp-two-")));
+    const two = new TwoControllers(stack);
     try {
-      await two.#writeAccounts();
       await stack.elevenLabs.script({ do: "set", settings: { listLagMs } });
       for (const name of ["first", "second"]) {
         await two.#seat(name);
@@ -89,9 +80,7 @@ export class TwoControllers {
   async stop(): Promise<void> {
     for (const { controller } of this.#seats) await controller.stop();
     await Promise.all(this.#adapters.map((adapter) => adapter.stop()));
-    await Promise.all(this.#seats.map(({ gate }) => gate.stop()));
     await this.stack.stop();
-    await rm(this.#folder, { recursive: true, force: true });
   }
 
   async #leaders(): Promise<readonly Seat[]> {
@@ -107,29 +96,13 @@ export class TwoControllers {
 
   async #seat(name: string): Promise<void> {
     const { elevenLabs } = this.stack;
-    const gate = await VendorGate.start(name, elevenLabs.emulator);
-    const adapter = await startProgram("adapters/elevenlabs/main.ts", [
-      "--listen=127.0.0.1:0",
-      "--admin-listen=127.0.0.1:0",
-      `--accounts=${join(this.#folder, "accounts.yaml")}`,
-      `--vendor-ca=${gate.caFile}`,
-      ...apiHosts.map((host) => `--connect-to=https://${host}=${gate.url}`),
-    ]);
+    const adapter = await GatedAdapter.start(name, elevenLabs.emulator);
     this.#adapters.push(adapter);
-    const by = `127.0.0.1:${adapter.ports.grpcPort}`;
     const ownRules: readonly FaultRule[] = [
-      { match: {}, fault: { kind: "rewrite", text: elevenLabs.address, by } },
+      { match: {}, fault: { kind: "rewrite", text: elevenLabs.address, by: adapter.address } },
     ];
     const flags = [`--lease-duration=${leaseMs}ms`];
     const controller = await ProxiedController.start(this.stack, flags, ownRules);
-    this.#seats.push({ controller, gate, ownRules });
-  }
-
-  async #writeAccounts(): Promise<void> {
-    const credentialFile = join(this.#folder, "credential.json");
-    await writeFile(credentialFile, JSON.stringify({ apiKey: emulatorApiKey }), { mode: 0o600 });
-    const account = { endpointHosts: apiHosts, credentialFile, callsPerSecond: 1_000 };
-    const accounts = { accounts: { default: account } };
-    await writeFile(join(this.#folder, "accounts.yaml"), JSON.stringify(accounts));
+    this.#seats.push({ controller, gate: adapter.gate, ownRules });
   }
 }

@@ -36,6 +36,8 @@ export class VendorGate {
   /** Of the gate's own authority. */
   readonly caFile: string;
   readonly changes: Change[] = [];
+  /** When the latest request of any kind came; undefined: none did. */
+  lastAskedMs: number | undefined;
   readonly #folder: string;
   readonly #server: Server;
   readonly #agent: Agent;
@@ -75,6 +77,7 @@ export class VendorGate {
     const { method = "GET", url = "/", headers } = asked;
     const body = await readBody(asked);
     const beganMs = performance.now();
+    this.lastAskedMs = beganMs;
     const change: Change = { gate: this.name, method, path: url, beganMs, endedMs: undefined };
     if (method !== "GET") this.changes.push(change);
     const options = { method, headers, agent: this.#agent, timeout: timeoutMs };
