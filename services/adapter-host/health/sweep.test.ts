@@ -33,6 +33,7 @@ async function readsOf(options: {
   readonly comers: number;
   readonly sweeps: number;
   readonly rotationReads: number;
+  readonly isLate?: () => boolean;
 }): Promise<readonly string[]> {
   const ids = Array.from({ length: options.old }, (_, at) => `old-${at}`);
   const reads: string[] = [];
@@ -48,7 +49,8 @@ async function readsOf(options: {
   );
   let known: KnownInstances = new Map();
   for (let round = 0; round < options.sweeps; round += 1) {
-    const limits = { pagesMax: 1, confirmationsMax: 1, rotationReads: options.rotationReads };
+    const { rotationReads, isLate = () => false } = options;
+    const limits = { pagesMax: 1, confirmationsMax: 1, rotationReads, isLate };
     known = (await sweep(adapter, call, known, limits)).instances;
     for (let comer = 0; comer < options.comers; comer += 1) ids.push(`new-${round}-${comer}`);
   }
@@ -67,4 +69,10 @@ test("where new ones come in each sweep the old ones have their turn all the sam
   const reads = await readsOf({ old: 3, comers: 1, sweeps: 12, rotationReads: 1 });
   assert.deepEqual(reads.slice(0, 3).toSorted(), ["old-0", "old-1", "old-2"]);
   assert.ok(reads.slice(3).some((id) => id.startsWith("old-")));
+});
+
+test("a sweep that is late reads one more, so that slow vendors are read in turn too", async () => {
+  const isLate = (): boolean => true;
+  const reads = await readsOf({ old: 4, comers: 0, sweeps: 4, rotationReads: 100, isLate });
+  assert.deepEqual(reads, ["old-0", "old-1", "old-2", "old-3"]);
 });

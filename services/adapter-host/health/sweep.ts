@@ -21,6 +21,8 @@ export interface SweepLimits {
   readonly confirmationsMax: number;
   /** So many are read by id in one sweep where lists do not carry everything. */
   readonly rotationReads: number;
+  /** True once the sweep has taken long enough: one read by id more, and the rest waits for the next. */
+  readonly isLate: () => boolean;
 }
 
 export interface SweepFindings {
@@ -118,6 +120,7 @@ async function readInRotation(
     } else {
       instances.set(id, { found, turn: (turns.last += 1) });
     }
+    if (options.isLate()) return;
   }
 }
 

@@ -55,7 +55,7 @@ export interface TargetWatchParts {
   readonly random: () => number;
   readonly log: Log;
   readonly pace: PaceOptions;
-  readonly limits: Omit<SweepLimits, "rotationReads">;
+  readonly limits: Omit<SweepLimits, "rotationReads" | "isLate">;
   /** A sweep that takes longer is given up. */
   readonly sweepTimeoutMs: number;
   readonly observe: ObserveSweep;
@@ -64,6 +64,8 @@ export interface TargetWatchParts {
 /** The part of an account's calls that reading one by one may take. */
 const rotationShare = 0.25;
 const rotationReadsDefault = 10;
+/** And the part of the interval after which a sweep reads no further ones. */
+const readingShare = 0.5;
 
 interface Shown {
   readonly known: KnownInstance;
@@ -169,7 +171,10 @@ export class TargetWatch {
         const realm = await adapter.realm(call);
         const isMoved = this.#realm !== "" && this.#realm !== realm;
         const rotationReads = rotationReadsOf(callsPerSecond, pace.intervalMs);
-        const options = { ...limits, rotationReads };
+        // What the lists say must not grow old while what they lack is read.
+        const isLate = (): boolean =>
+          clock.monotonicMs() - startMs > pace.intervalMs * readingShare;
+        const options = { ...limits, rotationReads, isLate };
         return { realm, ...(await sweep(adapter, call, isMoved ? new Map() : before, options)) };
       });
       if (signal.aborted) return undefined;
