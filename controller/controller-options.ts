@@ -52,7 +52,7 @@ const options = {
   }),
   workers: integer({
     help: "Objects reconciled at the same time. One account of a vendor gets at most a quarter of them.",
-    default: 64,
+    default: 128,
     min: 2,
     max: 1_000,
   }),
