@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { emulatorApiKey } from "../../adapters/elevenlabs/emulator.ts";
 import { apiHosts } from "../../adapters/elevenlabs/emulator/workspaces.ts";
 import type { VendorEmulator } from "../../services/vendor-emulator/emulator.ts";
+import { otherApiKey } from "../support/elevenlabs.ts";
 import { startProgram } from "../support/program.ts";
 import type { Program } from "../support/program.ts";
 import { VendorGate } from "./vendor-gate.ts";
@@ -61,10 +62,14 @@ function startAdapter(gate: VendorGate, folder: string, grpcPort: number): Promi
   ]);
 }
 
+/** The accounts of `ElevenLabs`: two people who share a workspace. */
 async function writeAccounts(folder: string): Promise<void> {
-  const credentialFile = join(folder, "credential.json");
-  await writeFile(credentialFile, JSON.stringify({ apiKey: emulatorApiKey }), { mode: 0o600 });
-  const account = { endpointHosts: apiHosts, credentialFile, callsPerSecond: 1_000 };
-  const accounts = { accounts: { default: account } };
-  await writeFile(join(folder, "accounts.yaml"), JSON.stringify(accounts));
+  const keys = { default: emulatorApiKey, other: otherApiKey };
+  const accounts: Record<string, object> = {};
+  for (const [name, apiKey] of Object.entries(keys)) {
+    const credentialFile = join(folder, `${name}.json`);
+    await writeFile(credentialFile, JSON.stringify({ apiKey }), { mode: 0o600 });
+    accounts[name] = { endpointHosts: apiHosts, credentialFile, callsPerSecond: 1_000 };
+  }
+  await writeFile(join(folder, "accounts.yaml"), JSON.stringify({ accounts }));
 }

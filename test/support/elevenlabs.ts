@@ -30,7 +30,7 @@ export type AccountName = "default" | "other";
 
 /** User of the key that account "other" has. */
 export const otherUserId = "user-2";
-const otherApiKey = "sk_emulator_key_of_the_second_user";
+export const otherApiKey = "sk_emulator_key_of_the_second_user";
 const plentyPerSecond = 1_000;
 
 export class ElevenLabs {
