@@ -64,6 +64,23 @@ describe("adoption", () => {
     assert.equal((await failure(ask.ensure(take(right)))).reason, "OWNED_BY_ANOTHER");
   });
 
+  it("with takeOverFrom left in the manifests of two clusters works once: nothing goes to and fro", async () => {
+    const first = { cluster: "cluster-x", uid: "uid-x" };
+    const thing = vendor.put({ stamp: makeStamp(key, first, ""), parameters: { size: "1" } });
+    const adopt = { providerId: thing.id, takeOverFrom: first };
+    const ask = hostWith();
+    const rival = { cluster: "cluster-b", uid: "uid-9" };
+    assert.equal((await ask.ensure({ adopt })).change, Change.ADOPTED);
+    const { mutationCount } = vendor;
+    for (let pass = 0; pass < 3; pass += 1) {
+      const refused = await failure(ask.ensure({ owner: rival, adopt }));
+      assert.equal(refused.reason, "OWNED_BY_ANOTHER");
+      assert.equal((await ask.ensure({ adopt })).change, Change.NONE);
+    }
+    assert.equal(vendor.mutationCount, mutationCount);
+    assert.equal(thing.stamp?.uid, owner.uid);
+  });
+
   it("does not put a second instance beside another cluster's with the same key", async () => {
     vendor.put({ stamp: foreign });
     const thing = vendor.put({});
