@@ -345,7 +345,7 @@ async function reconcileOnce(
 
 function poolResult(result: Awaited<ReturnType<Reconciler["reconcile"]>>): ReconcileResult {
   if (result.kind !== "failed") return result;
-  const error = new Error(result.message);
+  const { message: error } = result;
   return result.isTerminal
     ? { kind: "terminal", error, reprobeAfterMs: result.afterMs }
     : { kind: "error", error, retryAfterMs: result.afterMs };
