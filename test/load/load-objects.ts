@@ -61,12 +61,17 @@ export class LoadObjects {
     return objects;
   }
 
-  async createAll(): Promise<CreateTimes> {
-    const startMs = performance.now();
-    await forEachInParallel(this.#names, async (name) => {
+  /** Creates all, whatever becomes of them. */
+  sendAll(): Promise<void> {
+    return forEachInParallel(this.#names, async (name) => {
       this.#sentAtMs.set(name, performance.now());
       await this.#send("POST", collectionPath, dhp(name, this.#specs.get(name)));
     });
+  }
+
+  async createAll(): Promise<CreateTimes> {
+    const startMs = performance.now();
+    await this.sendAll();
     await this.#until(() => this.#readyAfterMs.size === this.#names.length);
     const times = [...this.#readyAfterMs.values()].sort((left, right) => left - right);
     return {
