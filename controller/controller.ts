@@ -24,7 +24,7 @@ import type { QueueSnapshot } from "./queue/queue-metrics.ts";
 import type { ObjectEvent } from "./reconcile/provider-objects.ts";
 import type { FleetIdentity } from "./reconcile/provider-requests.ts";
 import type { DigitalHumanProvider } from "./resource/digital-human-provider.ts";
-import { parseProviderClass } from "./resource/provider-class.ts";
+import { isSameToObjects, parseProviderClass } from "./resource/provider-class.ts";
 import type { ProviderClass } from "./resource/provider-class.ts";
 import { classResource, providerResource } from "./resource-kinds.ts";
 import { watchObstacle, watchProblem } from "./watch-health.ts";
@@ -88,7 +88,7 @@ export class Controller {
   constructor(parts: ControllerParts) {
     this.#parts = parts;
     this.#objects = this.#watch(providerResource, (event) => this.#term?.objectChanged(event));
-    this.#classes = this.#watch(classResource, ({ key }) => this.#classChanged(key));
+    this.#classes = this.#watch(classResource, (event) => this.#classChanged(event));
     this.#writes = new WriteHealth(parts.clock);
     this.#election = this.#createElection();
   }
@@ -252,16 +252,22 @@ export class Controller {
     });
   }
 
-  #classChanged(name: string): void {
+  #classChanged(event: WatchEvent<RawObject>): void {
     this.#parsedClasses = undefined;
     this.#parts.providers.keepOnly(this.#classList().map(({ adapter }) => adapter));
-    this.#term?.classChanged(name);
+    this.#term?.classChanged(event.key, { concernsObjects: concernsObjects(event) });
   }
 
   #classList(): readonly ProviderClass[] {
     this.#parsedClasses ??= this.#classes.list().map(parseProviderClass);
     return this.#parsedClasses;
   }
+}
+
+/** Its status tells how many use it and changes with each of them: objects do not depend on that. */
+function concernsObjects(event: WatchEvent<RawObject>): boolean {
+  if (event.kind !== "modified") return true;
+  return !isSameToObjects(parseProviderClass(event.before), parseProviderClass(event.object));
 }
 
 const emptyQueue: QueueSnapshot = {

@@ -164,9 +164,10 @@ export class LeaderTerm {
   }
 
   /** A class may serve any object: all are looked at, and what is settled costs nothing. */
-  classChanged(name: string): void {
-    this.#limitGroups();
+  classChanged(name: string, { concernsObjects }: { readonly concernsObjects: boolean }): void {
     this.#keeper.classChanged(name);
+    if (!concernsObjects) return;
+    this.#limitGroups();
     const { objects } = this.#parts;
     for (const key of objects.keys()) this.#followHealth(key, objects.get(key));
     for (const key of objects.keys()) this.#lookInTurn(key);

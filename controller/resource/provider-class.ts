@@ -39,6 +39,13 @@ export interface ProviderClass {
   readonly scaleOutAtPercent?: number;
 }
 
+/** True when no object can be served otherwise by the one than by the other. */
+export function isSameToObjects(one: ProviderClass, other: ProviderClass): boolean {
+  const relevant = (found: ProviderClass): string =>
+    JSON.stringify({ ...found, isProtected: false });
+  return relevant(one) === relevant(other);
+}
+
 export interface AdapterAddress {
   /** gRPC target: host:port, dns:///..., ipv4:a:1,b:2. */
   readonly address: string;

@@ -29,6 +29,8 @@ interface LoadReport {
   readonly deleteToGoneSeconds: number;
   readonly writesPerCreate: number;
   readonly writesPerDelete: number;
+  /** Passes of the reconciler from create to Ready, the settled ones among them. */
+  readonly passesPerCreate: number;
   readonly vendorCreates: number;
   readonly vendorInstancesLeft: number;
   readonly rssMiB: number;
@@ -143,6 +145,7 @@ async function measure(run: LoadRun): Promise<LoadReport> {
       deleteToGoneSeconds: round(deleteSeconds),
       writesPerCreate: round((afterCreate.writes - before.writes) / count),
       writesPerDelete: round((afterDelete.writes - beforeDelete.writes) / count),
+      passesPerCreate: round((afterCreate.passes - before.passes) / count),
       vendorCreates,
       vendorInstancesLeft: await instances(run),
       rssMiB: Math.round(afterCreate.rssBytes / 2 ** 20),
@@ -159,12 +162,17 @@ async function instances({ stack, elevenLabs }: LoadRun): Promise<number> {
   return rooms + (elevenLabs === undefined ? 0 : (await elevenLabs.agents()).length);
 }
 
-async function counters(
-  stack: Stack,
-): Promise<{ readonly writes: number; readonly rssBytes: number }> {
+interface Counters {
+  readonly writes: number;
+  readonly passes: number;
+  readonly rssBytes: number;
+}
+
+async function counters(stack: Stack): Promise<Counters> {
   const { text } = await httpGet(stack.controller.ports.adminPort, "/metrics");
   return {
     writes: metricValue(text, "dhp_api_writes_total"),
+    passes: metricValue(text, "controller_runtime_reconcile_total"),
     rssBytes: metricValue(text, "process_resident_memory_bytes"),
   };
 }
