@@ -21,6 +21,8 @@ import type { LeaderTermOptions, LeaderTermParts } from "./leader-term.ts";
 import type { Providers } from "./providers/providers.ts";
 import { backOffMs } from "./queue/back-off.ts";
 import type { QueueSnapshot } from "./queue/queue-metrics.ts";
+import { highestUse } from "./quota-use.ts";
+import type { ClassQuotaUse } from "./quota-use.ts";
 import type { ObjectEvent } from "./reconcile/provider-objects.ts";
 import type { FleetIdentity } from "./reconcile/provider-requests.ts";
 import type { DigitalHumanProvider } from "./resource/digital-human-provider.ts";
@@ -134,6 +136,11 @@ export class Controller {
 
   queueSnapshot(): QueueSnapshot {
     return this.#term?.queueSnapshot() ?? emptyQueue;
+  }
+
+  /** Of what the leader keeps true; empty in a standby. */
+  quotaUse(): readonly ClassQuotaUse[] {
+    return this.#term === undefined ? [] : highestUse(this.#objects.list());
   }
 
   /** Stands by, leads, and stands by again, until the stop. */

@@ -82,6 +82,7 @@ async function start(stack: StopStack, signal: AbortSignal): Promise<void> {
   );
   progress.controller = controller;
   metrics.readQueue(() => controller.queueSnapshot());
+  metrics.readQuotaUse(() => controller.quotaUse());
   stack.defer("controller", async () => {
     const left = await controller.stop();
     if (left.length > 0) log.warn({ left }, "passes did not heed the stop");

@@ -6,8 +6,12 @@ import type { QuotaSpec } from "../resource/digital-human-provider.ts";
 import type { Verdict } from "./conditions.ts";
 import type { ObservedUsage } from "./observed-instance.ts";
 
+/** What is metered, as status.usage and spec.quota know it. */
+export type Quota = "calls" | "concurrency" | "credits";
+
 /** One quota: how much of it is used. */
 interface Use {
+  readonly quota: Quota;
   /** For people: "calls", "concurrent streams", "credits". */
   readonly what: string;
   readonly used: number;
@@ -56,6 +60,16 @@ export function scaleOutVerdict(
   return { status: "True", reason: "NearLimit", message };
 }
 
+/** How much of each quota is used, 1 is all of it; those without a known limit are left out. */
+export function usedShares(
+  usage: ObservedUsage,
+  quota: QuotaSpec,
+): readonly { readonly quota: Quota; readonly share: number }[] {
+  return usesOf(usage, quota)
+    .filter(({ limit }) => limit > 0)
+    .map((one) => ({ quota: one.quota, share: one.used / one.limit }));
+}
+
 /** The tighter of the vendor's limit and spec's, of each kind. */
 function usesOf(usage: ObservedUsage, quota: QuotaSpec): readonly Use[] {
   const { calls, concurrency, credits } = usage;
@@ -65,24 +79,27 @@ function usesOf(usage: ObservedUsage, quota: QuotaSpec): readonly Use[] {
   const usedCredits =
     vendorCredits === undefined || remaining === undefined ? undefined : vendorCredits - remaining;
   return [
-    ...use("calls", numberIn(calls, "used"), {
+    ...use(["calls", "calls"], numberIn(calls, "used"), {
       limit: tighter(numberIn(calls, "limit"), quota.dailyCalls),
       until: textIn(calls, "resetsAt"),
     }),
-    ...use("concurrent streams", numberIn(concurrency, "used"), {
+    ...use(["concurrency", "concurrent streams"], numberIn(concurrency, "used"), {
       limit: tighter(numberIn(concurrency, "limit"), quota.maxConcurrency),
       until: undefined,
     }),
-    ...use("credits", usedCredits, { limit: creditLimit, until: textIn(credits, "expiresAt") }),
+    ...use(["credits", "credits"], usedCredits, {
+      limit: creditLimit,
+      until: textIn(credits, "expiresAt"),
+    }),
   ];
 }
 
 function use(
-  what: string,
+  [quota, what]: readonly [Quota, string],
   used: number | undefined,
   { limit, until }: { readonly limit: number | undefined; readonly until: string | undefined },
 ): readonly Use[] {
-  return used === undefined || limit === undefined ? [] : [{ what, used, limit, until }];
+  return used === undefined || limit === undefined ? [] : [{ quota, what, used, limit, until }];
 }
 
 function wordsOf({ what, used, limit, until }: Use): string {

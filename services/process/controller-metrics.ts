@@ -52,6 +52,8 @@ export interface ControllerMetrics {
   onLeadership(isLeader: boolean): void;
   /** Instances of a class that belong to no object, as of the last look. */
   onOrphans(className: string, count: number): void;
+  /** Read at each scrape: of each class and quota the highest use among its objects, 1 is all of it. */
+  readQuotaUse(read: () => readonly QuotaUse[]): void;
   /** One call of ProviderAPI, as its client saw it. */
   onCall(call: {
     readonly method: string;
@@ -60,6 +62,13 @@ export interface ControllerMetrics {
   }): void;
   /** `undefined`: the connection is gone for good. */
   onConnectionState(adapter: string, state: ConnectionStateName | undefined): void;
+}
+
+export interface QuotaUse {
+  readonly className: string;
+  /** "calls", "concurrency" or "credits". */
+  readonly quota: string;
+  readonly share: number;
 }
 
 export type ConnectionStateName = keyof typeof connectionStateNumber;
@@ -89,6 +98,7 @@ export function controllerMetrics(
     ...adapterConnectionMetrics(metrics),
     onLeadership: leadershipMetric(metrics, options.lease),
     onOrphans: orphanMetric(metrics),
+    readQuotaUse: quotaMetric(metrics),
   };
 }
 
@@ -99,6 +109,21 @@ function orphanMetric(metrics: Metrics): ControllerMetrics["onOrphans"] {
     labels: { class: [] },
   });
   return (className, count) => orphans.set({ class: className }, count);
+}
+
+function quotaMetric(metrics: Metrics): ControllerMetrics["readQuotaUse"] {
+  const used = metrics.gauge({
+    name: "dhp_quota_used_ratio",
+    help: "The highest use of a quota among a class's objects, by class and quota; 1 is all of it.",
+    labels: { class: [], quota: [] },
+  });
+  let told: readonly QuotaUse[] = [];
+  return (read) =>
+    metrics.onScrape(() => {
+      for (const { className, quota } of told) used.remove({ class: className, quota });
+      told = read();
+      for (const { className, quota, share } of told) used.set({ class: className, quota }, share);
+    });
 }
 
 function queueMetrics(

@@ -8,6 +8,7 @@ import { after, before, test } from "node:test";
 import { eventually } from "../../deploy/dev-cluster/eventually.ts";
 import { elevenLabsEndpoint } from "../support/elevenlabs.ts";
 import type { AgentRecord } from "../../adapters/elevenlabs/emulator/world.ts";
+import { httpGet } from "../support/http-get.ts";
 import { applyDhp, condition, dhp, patchDhp, readDhp, untilReady } from "../support/providers.ts";
 import type { Dhp } from "../support/providers.ts";
 import { startStack } from "../support/stack.ts";
@@ -90,6 +91,10 @@ test("credits that are gone show, with what is used in status.usage", async () =
   const object = await until("agent", "BillingOverdue", "True Exhausted");
   await until("agent", "QuotaExceeded", "True UsedUp");
   assert.match(JSON.stringify(object.status), /"remaining":0/);
+  await eventually(async () => {
+    const { text } = await httpGet(stack.controller.ports.adminPort, "/metrics");
+    assert.match(text, /dhp_quota_used_ratio\{class="elevenlabs",quota="credits"\} 1\n/);
+  });
   await subscription({ character_count: 1_200, can_extend_character_limit: true });
   await until("agent", "QuotaExceeded", "False WithinQuota");
 });
