@@ -21,14 +21,25 @@ export function isVouchedFor(
 
 /** Ensure's refusal of an instance of somebody else; nothing was written to it. */
 export function ownedByAnother(run: Run, found: FoundInstance): ProviderError {
-  const owner = found.stamp?.cluster || found.stamp?.short || "";
-  const words = owner === "" ? "carries no readable owner" : `belongs to cluster ${owner}`;
-  return new ProviderError("OWNED_BY_ANOTHER", `instance ${found.id} ${words}`, {
+  return new ProviderError("OWNED_BY_ANOTHER", wordsOfOwner(found), {
     outcome: "NOT_APPLIED",
-    owner,
+    owner: clusterOf(found),
     resource: found.id,
     realm: run.realm,
   });
+}
+
+/** Whose it is, as far as its stamp says: "instance i-1 belongs to local/default/a of cluster c". */
+export function wordsOfOwner(found: FoundInstance): string {
+  const owner = clusterOf(found);
+  if (owner === "") return `instance ${found.id} carries no readable owner`;
+  const object = found.stamp?.key ?? "";
+  return `instance ${found.id} belongs to ${object === "" ? "" : `${object} of `}cluster ${owner}`;
+}
+
+/** Its cluster, or the short stamp where the vendor had no room for more; empty: neither. */
+export function clusterOf({ stamp }: FoundInstance): string {
+  return stamp?.cluster || stamp?.short || "";
 }
 
 /** Throws IMMUTABLE_FIELD when one of the changes cannot be made at this vendor. */

@@ -17,6 +17,7 @@ import { ProviderError } from "../contract/provider-error.ts";
 import type { CapabilityName, FoundInstance, Stamp } from "./adapter.ts";
 import { pollAfterField } from "./instance-message.ts";
 import { findByKey, readKnown } from "./locate.ts";
+import { clusterOf, wordsOfOwner } from "./ownership-checks.ts";
 import type { MutationQuestion } from "./request-checks.ts";
 import type { Run } from "./run.ts";
 import { makeStamp, ownershipOf } from "./stamp.ts";
@@ -131,11 +132,9 @@ function notFound(run: Run, question: MutationQuestion): ProviderError {
 }
 
 function notOurs(run: Run, found: FoundInstance): ProviderError {
-  const owner = found.stamp?.cluster || found.stamp?.short || "";
-  const words = owner === "" ? "carries no readable owner" : `belongs to cluster ${owner}`;
-  return new ProviderError("NOT_OURS", `instance ${found.id} ${words}; it was not touched`, {
+  return new ProviderError("NOT_OURS", `${wordsOfOwner(found)}; it was not touched`, {
     resource: found.id,
-    owner,
+    owner: clusterOf(found),
     realm: run.realm,
   });
 }

@@ -73,9 +73,14 @@ async function main(): Promise<number> {
   const say = (line: string): void => {
     if (!values.json) console.log(line);
   };
-  const stack = await startStack({ onProgress: (what) => say(`starting ${what}`) });
+  const stack = await startStack({
+    onProgress: (what) => say(`starting ${what}`),
+    ...(values["cold-start"] ? { adapterFlags: ["--sweep-interval=30s"] } : {}),
+  });
   let elevenLabs: ElevenLabs | undefined;
   try {
+    // What a look each three seconds costs a LiveKit with ten thousand rooms is not asked here.
+    if (values["cold-start"]) await stack.applyClass("livekit", { freshnessSeconds: 120 });
     if (vendors.includes("elevenlabs")) {
       elevenLabs = await startElevenLabs();
       const adapter = { address: elevenLabs.address };
