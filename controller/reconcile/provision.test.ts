@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { Capability, DescribeResponseSchema } from "../../proto/gen/dhp/provider/v1/provider_pb.ts";
 import { ProviderError } from "../../services/contract/provider-error.ts";
+import type { ProviderErrorFacts } from "../../services/contract/provider-error.ts";
 import type { ProviderClient } from "../../services/contract/provider-client.ts";
 import { certainMs } from "./simulation/leader.ts";
 import { places, Scenario } from "./simulation/scenario.ts";
@@ -269,6 +270,38 @@ test("an instance without realm or id is no answer, and leaves no record", async
     assert.deepEqual(scenario.object.finalizers, []);
   }
 });
+
+/** Every Ensure fails like this, once what it did is known. */
+function withFailure(facts: ProviderErrorFacts) {
+  return (inner: ProviderClient): ProviderClient => ({
+    ...inner,
+    ensure: async () => {
+      throw new ProviderError("INVALID_FIELD", "the second step was refused", facts);
+    },
+  });
+}
+
+test("the id of what a failed create left behind is recorded, and asked for from then on", async () => {
+  const client = withFailure({ outcome: "PARTIAL", providerId: "i-9" });
+  const scenario = new Scenario({}, { mutant: { client } });
+  await scenario.settle();
+  assert.equal(scenario.brief("Ready"), "False InvalidSpec");
+  assert.equal(scenario.object.record[0]?.providerID, "i-9");
+  assert.equal(scenario.object.finalizers.length, 1);
+});
+
+for (const [what, spec, facts] of [
+  ["a failed adoption", { adopt: { providerID: "i-9" } }, { outcome: "UNKNOWN" }],
+  ["a failure that applied nothing", {}, { outcome: "NOT_APPLIED" }],
+] as const) {
+  test(`the id that ${what} names is not recorded: it may be a stranger's`, async () => {
+    const client = withFailure({ ...facts, providerId: "i-9" });
+    const scenario = new Scenario(spec, { mutant: { client } });
+    await scenario.settle();
+    assert.equal(scenario.brief("Ready"), "False InvalidSpec");
+    assert.equal(scenario.object.record[0]?.providerID, "");
+  });
+}
 
 test("a process that may lead no more sends no mutation", async () => {
   const scenario = new Scenario();

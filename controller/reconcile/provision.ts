@@ -150,9 +150,26 @@ export async function ensurePlacement(
     const isLost = !(error instanceof ProviderError) || leavesDoubt(error);
     if (mayCreate && isLost) {
       parts.doubts.begin(key, placement.realm, notAfterMs, provider.settling);
+      tookPart(parts, state, placement, error);
     }
     failed(parts, state, error, doing);
   }
+}
+
+/**
+ * Records the id of an instance that a failed create left behind: it may carry no stamp yet, and then
+ * nothing else leads to it. Not of an adoption, whose instance may be a stranger's still.
+ */
+function tookPart(
+  parts: ReconcilerParts,
+  state: PassState,
+  placement: Placement,
+  error: unknown,
+): void {
+  const providerID = error instanceof ProviderError ? (error.facts.providerId ?? "") : "";
+  if (providerID === "" || state.object.spec.adopt !== undefined) return;
+  parts.memories.rememberAnsweredId(state.object.key, placement.realm, providerID);
+  state.record = recordAfterEnsure(state.object.record, placement, { providerID, isReady: false });
 }
 
 /** Reads alone: for driftPolicy Observe. */
