@@ -12,6 +12,7 @@ import {
   DeleteRequestSchema,
   DescribeRequestSchema,
   EnsureRequestSchema,
+  ListRequestSchema,
 } from "../../proto/gen/dhp/provider/v1/provider_pb.ts";
 import type {
   DeleteResponse,
@@ -80,6 +81,13 @@ export class VendorFront {
   describe(instanceKey: string): Promise<Reply<DescribeResponse>> {
     const request = { instanceKey, owner, target: this.#target };
     return replyOf(this.#client.describe(create(DescribeRequestSchema, request), { deadlineMs }));
+  }
+
+  /** Keys of what List shows as this cluster's; a list of one page. */
+  async listedKeys(ownerCluster: string): Promise<readonly string[]> {
+    const request = create(ListRequestSchema, { target: this.#target, ownerCluster });
+    const { instances } = await this.#client.list(request, { deadlineMs });
+    return instances.map(({ instanceKey }) => instanceKey);
   }
 
   close(): void {
