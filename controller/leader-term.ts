@@ -34,6 +34,7 @@ import type { ObjectEvent } from "./reconcile/provider-objects.ts";
 import type { FleetIdentity } from "./reconcile/provider-requests.ts";
 import { Reconciler } from "./reconcile/reconciler.ts";
 import type { ReconcilerOptions } from "./reconcile/reconciler-parts.ts";
+import { crossesBound } from "./reconcile/usage.ts";
 import { parseDigitalHumanProvider } from "./resource/digital-human-provider.ts";
 import type { DigitalHumanProvider } from "./resource/digital-human-provider.ts";
 import { objectAt, stringAt } from "./resource/json-door.ts";
@@ -192,6 +193,7 @@ export class LeaderTerm {
 
   /** Conditions are made anew; the vendor is asked only for what the stream cannot say. */
   #healthNews(key: string, news: News, seen: ObservedInstance | undefined): void {
+    if (news === "usage" && !this.#crossesBound(key, seen)) return;
     const outcome = this.#memories.get(key)?.outcome;
     const isEdited =
       seen !== undefined &&
@@ -200,6 +202,15 @@ export class LeaderTerm {
       looksEdited(outcome.instance, seen);
     if (news === "look" || isEdited) this.#memories.lookAgain(key);
     this.#look(key, "change");
+  }
+
+  #crossesBound(key: string, seen: ObservedInstance | undefined): boolean {
+    const raw = this.#parts.objects.get(key);
+    if (raw === undefined || seen === undefined) return false;
+    const object = parseDigitalHumanProvider(raw);
+    const { className } = object.status;
+    const found = this.#parts.classList().find(({ name }) => name === className);
+    return crossesBound(seen.usage, object, found?.scaleOutAtPercent);
   }
 
   /** What classes say of concurrent calls: a pass makes one call at a time. */

@@ -148,7 +148,7 @@ test("a lost stream makes its places unreachable after a moment", async () => {
   assert.ok(view.kind === "stale" && view.reason === "AdapterUnreachable");
 });
 
-test("usage alone is news at a bounded rate, and is not forgotten", async () => {
+test("usage alone is news of its own, and health news at a bounded rate", async () => {
   const bench = new Bench();
   const stream = session();
   bench.book.watch("ns/a", [placed("i-1")]);
@@ -159,7 +159,8 @@ test("usage alone is news at a bounded rate, and is not forgotten", async () => 
     bench.tell(stream, { case: "change", value: { changed: [changed] } });
     bench.book.tick();
   }
-  assert.deepEqual(bench.news, []);
+  assert.equal(bench.news.length, 5);
+  for (const news of bench.news) assert.deepEqual(news, ["ns/a", "usage"]);
   await bench.clock.advance(30_000);
   bench.tell(stream, heartbeat(2));
   bench.book.tick();

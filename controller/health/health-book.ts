@@ -31,6 +31,8 @@ export interface WatchedPlacement {
 export type News =
   /** Its conditions may differ now; what is remembered of it is enough. */
   | "health"
+  /** The use of a quota alone has changed: told each time, and as "health" now and then. */
+  | "usage"
   /** The vendor has to be asked: the instance is gone, or it looks different. */
   | "look";
 
@@ -240,6 +242,7 @@ export class HealthBook {
     if (before !== undefined && differInUsageAlone(before, seen)) {
       const nowMs = this.#parts.clock.monotonicMs();
       if (!this.#usageSinceMs.has(id)) this.#usageSinceMs.set(id, nowMs);
+      this.#tell(id, "usage", seen);
       return;
     }
     this.#tell(id, "health", seen);

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { objectWith } from "../resource/object-fixture.ts";
 import type { ObservedUsage } from "./observed-instance.ts";
-import { quotaVerdict, roundedUsage, scaleOutVerdict } from "./usage.ts";
+import { crossesBound, quotaVerdict, roundedUsage, scaleOutVerdict } from "./usage.ts";
 
 const resetsAt = "2026-01-02T00:00:00.000Z";
 const calls = (used: number, limit = 1_000): ObservedUsage => ({
@@ -63,4 +64,18 @@ test("advice begins at the class's share of the limit and says what a person wou
   assert.equal(advice(1_000), "NoThreshold");
   const { message } = scaleOutVerdict(calls(900), {}, 80);
   assert.match(message, /900 of 1000 calls.*apply a further.*nothing is created by itself/);
+});
+
+test("use that crosses a bound makes another condition, use that counts on within its bounds does not", () => {
+  const crosses = (used: number, conditions: Readonly<Record<string, string>>): boolean => {
+    const listed = Object.entries(conditions).map(([type, status]) => ({ type, status }));
+    return crossesBound(calls(used, 100), objectWith({ status: { conditions: listed } }), 80);
+  };
+  const within = { QuotaExceeded: "False", ScaleOutAdvised: "False" };
+  const near = { ...within, ScaleOutAdvised: "True" };
+  const over = { QuotaExceeded: "True", ScaleOutAdvised: "True" };
+  assert.ok(!crosses(50, within) && !crosses(79, within));
+  assert.ok(crosses(80, within) && !crosses(81, near));
+  assert.ok(crosses(100, near) && !crosses(120, over));
+  assert.ok(crosses(10, near) && crosses(10, over));
 });

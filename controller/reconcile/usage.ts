@@ -2,7 +2,8 @@
  * Use of quotas: what stands in status, what is used up, and what nears its end. Pure. Numbers are
  * rounded down to two digits, so that a counter that runs does not mean a write at each look.
  */
-import type { QuotaSpec } from "../resource/digital-human-provider.ts";
+import { conditionOf } from "../resource/digital-human-provider.ts";
+import type { DigitalHumanProvider, QuotaSpec } from "../resource/digital-human-provider.ts";
 import type { Verdict } from "./conditions.ts";
 import type { ObservedUsage } from "./observed-instance.ts";
 
@@ -58,6 +59,23 @@ export function scaleOutVerdict(
     "apply a further DigitalHumanProvider in another account or region and send part of the streams there, or have the limit raised at the vendor; nothing is created by itself";
   const message = `${words}: at or over ${atPercent} % of the limit; ${advice}`;
   return { status: "True", reason: "NearLimit", message };
+}
+
+/**
+ * True when the use of a quota makes another condition than the object has: a bound was crossed. What
+ * only counts on within its bounds is no reason to write.
+ */
+export function crossesBound(
+  usage: ObservedUsage,
+  { spec, status }: Pick<DigitalHumanProvider, "spec" | "status">,
+  atPercent: number | undefined,
+): boolean {
+  const differs = (type: string, verdict: Verdict | undefined): boolean =>
+    verdict !== undefined && verdict.status !== conditionOf(status, type)?.status;
+  return (
+    differs("QuotaExceeded", quotaVerdict(usage, spec.quota)) ||
+    differs("ScaleOutAdvised", scaleOutVerdict(usage, spec.quota, atPercent))
+  );
 }
 
 /** How much of each quota is used, 1 is all of it; those without a known limit are left out. */

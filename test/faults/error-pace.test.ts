@@ -14,6 +14,11 @@ import type { LineOptions } from "./vendor-line.ts";
 const hourMs = 3_600_000;
 const objectsCount = 10;
 const passesMax = 5_000;
+const settledCount = 200;
+/** For all to be made, and looked at once more. */
+const settleMs = 1_200_000;
+/** The account, and the instance by its id. */
+const readsOfPassMax = 3;
 /** First hour of one failing object: the ramp of the back-off, then one pass each five minutes. */
 const passesOfObjectMax = 22;
 
@@ -29,27 +34,44 @@ async function firstHour(effect: object | undefined, options: LineOptions = {}):
   const line = await VendorLine.start({ clock, random: () => chance.next(), ...options });
   try {
     if (effect !== undefined) await line.bench.script({ do: "fault", times: 10_000, effect });
-    const passes = await runUntil(line, clock, clock.now() + hourMs);
+    const passes = await new Keeper(line, clock, objectsCount).runFor(hourMs);
     return { vendorCalls: (await line.bench.requests()).length, passes };
   } finally {
     await line.stop();
   }
 }
 
-/** Runs each object when its last pass asked for it; how many passes that were. */
-async function runUntil(line: VendorLine, clock: FakeClock, endMs: number): Promise<number> {
-  const dueMs = new Map<string, number>();
-  for (let i = 0; i < objectsCount; i += 1) dueMs.set(line.apply(`object-${i}`), clock.now());
-  for (let passes = 0; passes < passesMax; passes += 1) {
-    const [key, atMs] = [...dueMs].reduce((first, next) => (next[1] < first[1] ? next : first));
-    if (atMs >= endMs) return passes;
-    await clock.advance(Math.max(0, atMs - clock.now()));
-    const result = await line.pass(key);
-    assert.notEqual(result.kind, "done");
-    const waitMs = result.kind === "done" ? hourMs : result.afterMs;
-    dueMs.set(key, Math.ceil(clock.now() + waitMs) + 1);
+/** Runs objects when their last passes asked for it. */
+class Keeper {
+  readonly #line: VendorLine;
+  readonly #clock: FakeClock;
+  readonly #dueMs = new Map<string, number>();
+
+  constructor(line: VendorLine, clock: FakeClock, count: number) {
+    this.#line = line;
+    this.#clock = clock;
+    for (let i = 0; i < count; i += 1) this.#dueMs.set(line.apply(`object-${i}`), clock.now());
   }
-  return assert.fail(`more than ${passesMax} passes in an hour`);
+
+  /** How many passes that were. */
+  async runFor(ms: number): Promise<number> {
+    const clock = this.#clock;
+    const endMs = clock.now() + ms;
+    for (let passes = 0; passes < passesMax; passes += 1) {
+      const due = [...this.#dueMs].reduce((first, next) => (next[1] < first[1] ? next : first));
+      const [key, atMs] = due;
+      if (atMs >= endMs) {
+        await clock.advance(Math.max(0, endMs - clock.now()));
+        return passes;
+      }
+      await clock.advance(Math.max(0, atMs - clock.now()));
+      const result = await this.#line.pass(key);
+      assert.notEqual(result.kind, "done");
+      const waitMs = result.kind === "done" ? hourMs : result.afterMs;
+      this.#dueMs.set(key, Math.ceil(clock.now() + waitMs) + 1);
+    }
+    return assert.fail(`more than ${passesMax} passes`);
+  }
 }
 
 /** Does what it was asked, and then answers with an error that carries nothing of ours. */
@@ -100,5 +122,31 @@ describe("in an hour", () => {
   it("an adapter that answers generic errors is not asked more often for it", async () => {
     const { passes } = await firstHour(undefined, { handlers: failingAfterwards });
     assert.ok(passes > objectsCount && passes <= objectsCount * passesOfObjectMax, `${passes}`);
+  });
+});
+
+describe("two hundred settled objects", () => {
+  it("are not written in an hour, and read no more often than --resync says", async () => {
+    const clock = new FakeClock();
+    const chance = new Random(7);
+    const line = await VendorLine.start({ clock, random: () => chance.next() });
+    try {
+      const keeper = new Keeper(line, clock, settledCount);
+      await keeper.runFor(settleMs);
+      const writes = line.objects.writeCount;
+      const last = (await line.bench.requests()).at(-1)?.sequence ?? 0;
+      const passes = await keeper.runFor(hourMs);
+      assert.equal(line.objects.writeCount, writes);
+      const asked = (await line.bench.requests()).filter(({ sequence }) => sequence > last);
+      assert.deepEqual(
+        asked.filter(({ method }) => method !== "GET"),
+        [],
+      );
+      // Each ten minutes, give or take a tenth.
+      assert.ok(passes >= settledCount * 5 && passes <= settledCount * 7, `${passes} passes`);
+      assert.ok(asked.length <= passes * readsOfPassMax, `${asked.length} reads`);
+    } finally {
+      await line.stop();
+    }
   });
 });

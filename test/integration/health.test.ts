@@ -5,6 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { expectDone } from "../../deploy/crd/cluster-fixture.ts";
 import { eventually } from "../../deploy/dev-cluster/eventually.ts";
 import { elevenLabsEndpoint } from "../support/elevenlabs.ts";
 import type { AgentRecord } from "../../adapters/elevenlabs/emulator/world.ts";
@@ -98,6 +99,29 @@ test("credits that are gone show, with what is used in status.usage", async () =
   await subscription({ character_count: 1_200, can_extend_character_limit: true });
   await until("agent", "QuotaExceeded", "False WithinQuota");
 });
+
+test("near a quota the object advises a person, and nothing is created that nobody declared", async () => {
+  await stack.applyElevenLabsClass("elevenlabs-near", { scaleOutAtPercent: 80 });
+  await applyDhp(stack.cluster, dhp("near", { ...speech, className: "elevenlabs-near" }));
+  await untilReady(stack.cluster, "near");
+  await until("near", "ScaleOutAdvised", "False BelowThreshold");
+  const declared = await declaredNames();
+  const agents = (await stack.elevenLabs.agents()).length;
+  await subscription({ character_count: 450_000 });
+  const advised = await until("near", "ScaleOutAdvised", "True NearLimit");
+  const { message } = condition(advised, "ScaleOutAdvised");
+  assert.match(message, /450000 of 500000 credits used/);
+  assert.match(message, /apply a further DigitalHumanProvider/);
+  await looks(3);
+  assert.deepEqual(await declaredNames(), declared);
+  assert.equal((await stack.elevenLabs.agents()).length, agents);
+  await subscription({ character_count: 1_200 });
+  await until("near", "ScaleOutAdvised", "False BelowThreshold");
+});
+
+async function declaredNames(): Promise<string> {
+  return expectDone(await stack.cluster.kubectl(["get", "dhp,dhpclass", "-A", "-o", "name"]));
+}
 
 test("a vendor that throttles the looks is said to, and those who wait lose nothing", async () => {
   const headers = { "retry-after": "2" };

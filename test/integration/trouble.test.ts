@@ -15,6 +15,7 @@ import {
   untilGone,
   untilReady,
 } from "../support/providers.ts";
+import { SeenVersions } from "../support/seen-versions.ts";
 import { deadEndpoint, livekitEndpoint, startStack } from "../support/stack.ts";
 import type { Stack } from "../support/stack.ts";
 
@@ -51,6 +52,47 @@ test("an endpoint flipped to an unreachable one and back: Ready True, False, Tru
   assert.equal(back.status?.providerID, first.status?.providerID);
   await deleteDhp(stack.cluster, "flip");
   await untilGone(stack.cluster, "flip");
+});
+
+test("flipped there and back under a watch: no version claims a generation it does not speak for, nor a truth that is none", async () => {
+  await applyDhp(stack.cluster, dhp("watched"));
+  await untilReady(stack.cluster, "watched");
+  const versions = await SeenVersions.of(stack.cluster, "watched");
+  try {
+    for (const [endpoint, status] of [
+      [deadEndpoint, "False"],
+      [livekitEndpoint, "True"],
+      [deadEndpoint, "False"],
+      [livekitEndpoint, "True"],
+    ] as const) {
+      await patchDhp(stack.cluster, "watched", { spec: { endpoint } });
+      await untilReady(stack.cluster, "watched", status);
+    }
+    await eventually(async () => {
+      const last = versions.seen.at(-1);
+      assert.equal(last?.status?.observedGeneration, 5);
+      assert.equal(condition(last, "Ready").status, "True");
+    });
+    assert.ok(versions.seen.length >= 8, `${versions.seen.length} versions`);
+    for (const [at, object] of versions.seen.entries()) {
+      const { generation } = object.metadata;
+      assert.ok((object.status?.observedGeneration ?? 0) <= generation);
+      const ready = condition(object, "Ready");
+      assert.ok(ready.observedGeneration <= generation);
+      // Even generations ask for the endpoint behind which nobody is.
+      const isDead = ready.observedGeneration % 2 === 0;
+      assert.ok(!isDead || ready.status !== "True", `Ready ${ready.status} of ${generation}`);
+      const before = versions.seen[at - 1];
+      if (before === undefined) continue;
+      const was = condition(before, "Ready");
+      const hasMoved = was.lastTransitionTime !== ready.lastTransitionTime;
+      assert.ok(!hasMoved || was.status !== ready.status, "time moves on transitions only");
+    }
+  } finally {
+    await versions.stop();
+  }
+  await deleteDhp(stack.cluster, "watched");
+  await untilGone(stack.cluster, "watched");
 });
 
 test("a first endpoint that never answers leaves no finalizer and no record, and delete is immediate", async () => {
