@@ -80,7 +80,7 @@ export const livekitAdapter: Adapter = {
     return roomsNamed(call, [stamp.keyShort]);
   },
 
-  /** LiveKit lists everything in one answer. */
+  /** LiveKit lists everything in one answer, some 600 bytes a room. */
   async list(call: VendorCall): Promise<FoundPage> {
     return { instances: await roomsNamed(call, []) };
   },
@@ -123,15 +123,19 @@ async function roomsNamed(
   names: readonly string[],
 ): Promise<readonly FoundInstance[]> {
   const body = names.length === 0 ? {} : { names };
-  const request = { method: "ListRooms", body, isMutation: false };
+  const request = { method: "ListRooms", body, isMutation: false, answerBytesMax: listBytesMax };
   const response = await post(call, { roomList: true }, request);
   return parseRooms(response.json).map(foundInstance);
 }
+
+/** Room for a hundred thousand rooms. */
+const listBytesMax = 64 << 20;
 
 interface TwirpRequest {
   readonly method: string;
   readonly body: object;
   readonly isMutation: boolean;
+  readonly answerBytesMax?: number;
 }
 
 async function post(
@@ -141,11 +145,10 @@ async function post(
 ): Promise<VendorResponse> {
   const token = await accessToken(apiKeyOf(call), field(call, "apiSecret"), grants);
   return call.http.send({
+    ...request,
     method: "POST",
     path: `${service}/${request.method}`,
     headers: { authorization: `Bearer ${token}` },
-    body: request.body,
-    isMutation: request.isMutation,
   });
 }
 

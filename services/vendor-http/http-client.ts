@@ -153,6 +153,7 @@ export class VendorGateway {
         ...this.#address(scope.endpoint, request),
         method: request.method,
         body: bodyOf(request.body),
+        answerBytesMax: request.answerBytesMax,
         totalMs: isMutation ? scope.mutationDeadlineMs : options.readTimeoutMs,
         // Once a mutation of this primitive was sent, the caller can call nothing back.
         signal: scope.ledger.isSent ? neverAborted : scope.signal,

@@ -16,6 +16,8 @@ export interface VendorRequest {
    * body, or none. "any": whatever comes.
    */
   readonly expects?: "json" | "any";
+  /** A longer answer is VENDOR_UNREADABLE; 4 MiB when absent. For vendors that list without pages. */
+  readonly answerBytesMax?: number;
 }
 
 /** One answer, whole and bounded. Header names are lower case. */

@@ -20,6 +20,7 @@ export interface WireOptions {
   readonly headersTimeoutMs: number;
   /** Between two pieces of a body. */
   readonly bodyTimeoutMs: number;
+  /** Of an answer, where its request says nothing else. */
   readonly bodyBytesMax: number;
   readonly headerBytesMax: number;
   readonly connectionsPerOriginMax: number;
@@ -49,6 +50,8 @@ export interface WireRequest {
   readonly method: Dispatcher.HttpMethod;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
+  /** Undefined: `WireOptions.bodyBytesMax`. */
+  readonly answerBytesMax?: number | undefined;
   /** For the whole exchange, waiting for a connection included. */
   readonly totalMs: number;
   /** Ends the exchange; with `isDetachedOnceSent` only until the request is written. */
@@ -209,8 +212,9 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bodyBytes += chunk.length;
-    if (this.#bodyBytes > this.#options.bodyBytesMax) {
-      this.#fail("unreadable", `body larger than ${this.#options.bodyBytesMax} bytes`);
+    const bytesMax = this.#request.answerBytesMax ?? this.#options.bodyBytesMax;
+    if (this.#bodyBytes > bytesMax) {
+      this.#fail("unreadable", `body larger than ${bytesMax} bytes`);
       return;
     }
     this.#chunks.push(chunk);
