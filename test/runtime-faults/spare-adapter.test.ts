@@ -24,7 +24,8 @@ const half = Math.ceil(readRuntimeFaults().leaderObjects / 2);
 const answerMs = 100;
 /** Within what the adapter says of the vendor: a spare that trusts a list makes duplicates. */
 const listLagMs = 5_000;
-const goOnMs = 2_000;
+/** It takes a third of a second; a busy machine may take its time. */
+const goOnMs = 10_000;
 /** From SIGTERM to SIGKILL: some of its calls end well, others do not. */
 const drainedMs = 150;
 /** What was in flight at a killed adapter is in doubt: 20 s of a mutation, the lag, the skew. */
@@ -84,7 +85,7 @@ async function round(context: TestContext, strike: (working: GatedAdapter) => Pr
   return wentOnMs;
 }
 
-test("an adapter drained and then killed amid creations: its spare goes on within 2 s, each is made once", async (context) => {
+test("an adapter drained and then killed amid creations: its spare goes on at once, each is made once", async (context) => {
   const wentOnMs = await round(context, async ({ program }) => {
     const stopped = program.stop();
     await lasting(drainedMs);
@@ -94,7 +95,7 @@ test("an adapter drained and then killed amid creations: its spare goes on withi
   assert.ok(wentOnMs < goOnMs, `calls went on after ${wentOnMs} ms`);
 });
 
-test("an adapter killed without a word amid creations: its spare goes on within 2 s, each is made once", async (context) => {
+test("an adapter killed without a word amid creations: its spare goes on at once, each is made once", async (context) => {
   await first.restart();
   const wentOnMs = await round(context, ({ program }) => program.kill());
   assert.ok(wentOnMs < goOnMs, `calls went on after ${wentOnMs} ms`);
