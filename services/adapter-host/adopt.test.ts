@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 
 import { Change } from "../../proto/gen/dhp/provider/v1/provider_pb.ts";
-import type { AdapterInfo } from "./adapter.ts";
+import type { Adapter, AdapterInfo } from "./adapter.ts";
 import { makeStamp } from "./stamp.ts";
 import { failure, key, owner, testHost } from "./test-host.ts";
 import type { TestHost } from "./test-host.ts";
@@ -11,8 +11,8 @@ import { TestVendor, testAdapter } from "./test-vendor.ts";
 let vendor: TestVendor;
 let hosts: TestHost[] = [];
 
-function hostWith(info: Partial<AdapterInfo> = {}): TestHost["ask"] {
-  const made = testHost(vendor, testAdapter(info));
+function hostWith(info: Partial<AdapterInfo> = {}, own: Partial<Adapter> = {}): TestHost["ask"] {
+  const made = testHost(vendor, testAdapter(info, own));
   hosts.push(made);
   return made.ask;
 }
@@ -79,6 +79,37 @@ describe("adoption", () => {
     }
     assert.equal(vendor.mutationCount, mutationCount);
     assert.equal(thing.stamp?.uid, owner.uid);
+  });
+
+  it("by two keys at once leaves it to one of them, and tells the other", async () => {
+    const thing = vendor.put({ parameters: { size: "1" } });
+    const adopt = { providerId: thing.id };
+    const ask = hostWith();
+    const rival = { instanceKey: "fleet/ns/rival", adopt };
+    const both = await Promise.allSettled([ask.ensure({ adopt }), ask.ensure(rival)]);
+    assert.equal(both.filter(({ status }) => status === "fulfilled").length, 1);
+    assert.equal(vendor.mutationCount, 1);
+    const isOurs = thing.stamp?.key === key;
+    const refused = await failure(ask.ensure(isOurs ? rival : { adopt }));
+    assert.equal(refused.reason, "OWNED_BY_ANOTHER");
+    assert.equal(vendor.mutationCount, 1);
+  });
+
+  it("that another process has undone by the next look is told", async () => {
+    const thing = vendor.put({ parameters: { size: "1" } });
+    const rival = makeStamp("fleet/ns/rival", owner, "");
+    const ask = hostWith({}, { update: async () => void (thing.stamp = rival) });
+    const error = await failure(ask.ensure({ adopt: { providerId: thing.id } }));
+    assert.equal(error.reason, "OWNED_BY_ANOTHER");
+    assert.match(error.message, /fleet\/ns\/rival/);
+  });
+
+  it("whose displaced owner still shows is not taken for undone", async () => {
+    const thing = vendor.put({ stamp: foreign, parameters: { size: "1" } });
+    const ask = hostWith({}, { update: async () => undefined });
+    const takeOverFrom = { cluster: foreign.cluster, uid: foreign.uid };
+    const { change } = await ask.ensure({ adopt: { providerId: thing.id, takeOverFrom } });
+    assert.equal(change, Change.ADOPTED);
   });
 
   it("does not put a second instance beside another cluster's with the same key", async () => {

@@ -13,7 +13,12 @@ import { createInstance, notYetVisible } from "./create-instance.ts";
 import { differences } from "./diff.ts";
 import { instanceMessage, pollAfterField } from "./instance-message.ts";
 import { locate } from "./locate.ts";
-import { isVouchedFor, ownedByAnother, requireChangeable } from "./ownership-checks.ts";
+import {
+  isVouchedFor,
+  ownedByAnother,
+  requireChangeable,
+  requireStillOurs,
+} from "./ownership-checks.ts";
 import type { EnsureQuestion } from "./request-checks.ts";
 import type { Ensured, Run } from "./run.ts";
 import { ownershipOf } from "./stamp.ts";
@@ -23,11 +28,24 @@ export async function ensure(run: Run, question: EnsureQuestion): Promise<Ensure
   if (question.isValidateOnly) return validate(run, question);
   run.site.requireInTime();
   const found = await locateOrAdopt(run, question);
-  const ensured =
-    found === undefined
-      ? await createInstance(run, question)
-      : await correct(run, question, { found, isAdopting: isAdoption(found, question) });
-  return respond(run, question, ensured);
+  return respond(run, question, await ensured(run, question, found));
+}
+
+async function ensured(
+  run: Run,
+  question: EnsureQuestion,
+  found: FoundInstance | undefined,
+): Promise<Ensured> {
+  if (found === undefined) return createInstance(run, question);
+  const { adopt, wanted } = question;
+  if (adopt === undefined || !isAdoption(found, question)) {
+    return correct(run, question, { found, isAdopting: false });
+  }
+  // Another key may want it as well: from the last look at its stamp on, one at a time.
+  return run.flights.alone(JSON.stringify([run.realm, "adopt", found.id]), async () => {
+    const again = await adoptable(run, adopt, wanted.stamp);
+    return correct(run, question, { found: again, isAdopting: isAdoption(again, question) });
+  });
 }
 
 /** What Ensure would find and refuse, without changing anything. */
@@ -105,6 +123,7 @@ async function correct(
   }
   await run.mutate((call) => update.call(adapter, call, found, wanted, changes), found.id);
   const again = await run.after(found.id, () => site.read((call) => adapter.read(call, found.id)));
+  if (again !== undefined) requireStillOurs(run, found, again, wanted.stamp);
   const corrected = changes.length > 0 ? Change.UPDATED : Change.RESTAMPED;
   return { found: again ?? found, change: isAdopting ? Change.ADOPTED : corrected };
 }

@@ -47,6 +47,11 @@ export class Flights {
    * goes on and the key stays taken.
    */
   async run<T>(key: string, caller: Caller, work: () => Promise<T>): Promise<T> {
+    return leaveWith(caller, this.alone(key, work));
+  }
+
+  /** Runs `work` to its end as the only one on `key`; BUSY when the key is taken. */
+  async alone<T>(key: string, work: () => Promise<T>): Promise<T> {
     if (this.#held.has(key)) {
       throw new ProviderError("BUSY", "another call on this key is in flight", {
         outcome: "NOT_APPLIED",
@@ -55,11 +60,11 @@ export class Flights {
     }
     const working = work();
     this.#held.set(key, working);
-    const release = (): void => {
+    try {
+      return await working;
+    } finally {
       this.#held.delete(key);
-    };
-    working.then(release, release);
-    return leaveWith(caller, working);
+    }
   }
 
   /** Resolves when nothing is in flight, or when `signal` aborts. Calls may still begin. */

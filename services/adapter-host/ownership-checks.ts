@@ -19,6 +19,20 @@ export function isVouchedFor(
   return found.id === claim.recorded.providerId || run.adapter.info.stampPlace === "ID";
 }
 
+/** Throws OWNED_BY_ANOTHER when somebody else's stamp has replaced the one that was just written. */
+export function requireStillOurs(
+  run: Run,
+  before: FoundInstance,
+  after: FoundInstance,
+  stamp: Stamp,
+): void {
+  if (ownershipOf(after, stamp) !== "foreign") return;
+  // A vendor that is slow to show changes shows the owner that was displaced.
+  if (before.stamp?.short === after.stamp?.short && before.stamp?.uid === after.stamp?.uid) return;
+  run.nothingRemains();
+  throw ownedByAnother(run, after);
+}
+
 /** Ensure's refusal of an instance of somebody else; nothing was written to it. */
 export function ownedByAnother(run: Run, found: FoundInstance): ProviderError {
   return new ProviderError("OWNED_BY_ANOTHER", wordsOfOwner(found), {
