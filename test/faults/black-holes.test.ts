@@ -76,7 +76,7 @@ async function orphanedNamespace(namespace: string): Promise<void> {
   await applyDhp(cluster, manifest);
   const wait = ["wait", "--for=condition=Ready", "dhp/last", "--namespace", namespace];
   expectDone(await cluster.kubectl([...wait, "--timeout=30s"]));
-  await stack.elevenLabs.writeCredential("default", "{}");
+  await stack.elevenLabs.removeCredential("default");
   expectDone(await cluster.kubectl(["delete", "namespace", namespace, "--wait=false"]));
   await untilWaiting(namespace, "last", "DeleteBlocked", /credential/);
 }

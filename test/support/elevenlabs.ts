@@ -102,6 +102,11 @@ export class ElevenLabs {
     await replaceFile(join(this.#folder, `${account}.json`), text);
   }
 
+  /** As when its Secret is gone before an adapter starts. */
+  async removeCredential(account: AccountName): Promise<void> {
+    await rm(join(this.#folder, `${account}.json`));
+  }
+
   /** @param callsPerSecond of account "default"; the other's stays as it is */
   async writeAccounts(callsPerSecond = plentyPerSecond): Promise<void> {
     const account = (name: AccountName, perSecond: number): object => ({
