@@ -14,7 +14,7 @@ import type { DigitalHumanProvider } from "../resource/digital-human-provider.ts
 import { isSamePlace } from "../resource/placement.ts";
 import type { Placement } from "../resource/placement.ts";
 import type { AdapterAddress, ProviderClass } from "../resource/provider-class.ts";
-import { HealthBook } from "./health-book.ts";
+import { HealthBook, placeIdOf } from "./health-book.ts";
 import type { HealthBookParts, WatchedPlacement } from "./health-book.ts";
 import { HealthStreams } from "./health-streams.ts";
 import type { WatchedPlace } from "./place-knowledge.ts";
@@ -39,6 +39,8 @@ export class HealthKeeper implements HealthSource {
   readonly #book: HealthBook;
   readonly #streams: HealthStreams;
   readonly #adapters = new Map<string, AdapterAddress>();
+  /** By place: what status says of a vendor that asked for a wait, so that an adapter may forget it. */
+  readonly #heldUntilMs = new Map<string, number>();
   #arePlacesChanged = true;
   #timer: Timer | undefined;
   #lastTickMs: number;
@@ -51,6 +53,7 @@ export class HealthKeeper implements HealthSource {
       ...parts,
       book: this.#book,
       connect: (place) => this.#connect(place),
+      heldUntilMs: (place) => this.#heldUntilMs.get(placeIdOf(place)) ?? 0,
     });
   }
 
@@ -71,6 +74,11 @@ export class HealthKeeper implements HealthSource {
     );
     this.#book.watch(key, placements);
     this.#arePlacesChanged = true;
+    const untilMs = Date.parse(object?.status.rateLimitedUntil ?? "");
+    for (const { place } of placements) {
+      if (untilMs > this.#parts.clock.now()) this.#heldUntilMs.set(placeIdOf(place), untilMs);
+      else this.#heldUntilMs.delete(placeIdOf(place));
+    }
   }
 
   view(object: DigitalHumanProvider, choice: ClassChoice): HealthView {

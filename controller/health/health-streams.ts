@@ -3,6 +3,8 @@
  * the places in use, opened anew when those change or when it breaks. What comes goes to the book.
  */
 import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+
 import { WatchHealthRequestSchema } from "../../proto/gen/dhp/provider/v1/provider_pb.ts";
 import type { ProviderClient } from "../../services/contract/provider-client.ts";
 import type { Clock } from "../../services/process/clock.ts";
@@ -20,6 +22,8 @@ export interface HealthStreamsParts {
   ) => Promise<Pick<ProviderClient, "watchHealth"> | undefined>;
   /** Whose instances. */
   readonly ownerCluster: string;
+  /** Until when its vendor asked to be left alone, epoch ms; 0: it did not. */
+  readonly heldUntilMs: (place: WatchedPlace) => number;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
@@ -128,9 +132,14 @@ export class HealthStreams {
   ): ReturnType<ProviderClient["watchHealth"]> extends AsyncIterable<infer Message>
     ? AsyncGenerator<Message, void, undefined>
     : never {
-    const { clock, ownerCluster } = this.#parts;
-    const targets = places.map(({ endpoint, region, account }) => ({ endpoint, region, account }));
-    const request = create(WatchHealthRequestSchema, { ownerCluster, targets });
+    const { clock, ownerCluster, heldUntilMs } = this.#parts;
+    const held = places.flatMap((place) => {
+      const untilMs = heldUntilMs(place);
+      if (untilMs <= clock.now()) return [];
+      return [{ target: targetOf(place), until: timestampFromMs(untilMs) }];
+    });
+    const targets = places.map(targetOf);
+    const request = create(WatchHealthRequestSchema, { ownerCluster, targets, held });
     const silent = new AbortController();
     const hush = (): void => silent.abort(new Error(`nothing came for ${silenceMsMax} ms`));
     let timer = clock.setTimer(silenceMsMax, hush);
@@ -146,6 +155,14 @@ export class HealthStreams {
       timer.cancel();
     }
   }
+}
+
+function targetOf({ endpoint, region, account }: WatchedPlace): {
+  endpoint: string;
+  region: string;
+  account: string;
+} {
+  return { endpoint, region, account };
 }
 
 function questionOf(places: readonly WatchedPlace[]): string {

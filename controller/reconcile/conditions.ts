@@ -157,12 +157,24 @@ function failureIn(outcome: Outcome): Failure | undefined {
   return outcome.kind === "failed" || outcome.kind === "removing" ? outcome.failure : undefined;
 }
 
+/**
+ * True while the vendor's own word stands: it asked for a wait that is not over, and nobody has looked
+ * since. What an earlier pass came to says nothing against it.
+ */
+export function isWaitStanding({ object, health, nowMs }: ConditionInput): boolean {
+  const untilMs = Date.parse(object.status.rateLimitedUntil ?? "");
+  const isBlind = health?.kind === "stale" || health?.kind === "pending";
+  return isBlind && untilMs > nowMs;
+}
+
 /** `undefined`: nothing new is known, what stood stands. */
-function rateLimited({ outcome, object }: ConditionInput): Verdict | undefined {
+function rateLimited(input: ConditionInput): Verdict | undefined {
+  const { outcome, object } = input;
   const failure = failureIn(outcome);
   if (failure?.condition === "RateLimited") {
     return { status: "True", reason: "Throttled", message: rateLimitedMessage(failure) };
   }
+  if (isWaitStanding(input)) return undefined;
   const seen = seenIn(outcome);
   if (seen?.isRateLimited === true) {
     const message = seen.message || "the vendor limits calls";

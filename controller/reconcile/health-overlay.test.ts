@@ -51,3 +51,22 @@ test("what the stream tells while it is not believed yet is looked at again when
   const other = ensuredAs("READY", { providerID: "i-2" }).instance;
   assert.equal(untilBelievedMs(outcome, { ...health(4_000), instance: other }), undefined);
 });
+
+test("what the vendor states of the account is believed at once, whatever lists still show", () => {
+  const made = ensuredAs("READY", { observedAtMs: 5_000 });
+  const outcome = { ...made, trustHealthAfterMs: 15_000 };
+  const limited = { isRateLimited: true, rateLimitedUntilMs: 60_000, billing: "OVERDUE" } as const;
+  const instance = ensuredAs("READY", { ...limited, availability: "UNAVAILABLE" }).instance;
+  const overlaid = withHealth(outcome, { kind: "seen", instance, readAtMs: 6_000 });
+  assert.ok(overlaid.kind === "ensured");
+  const { isRateLimited, rateLimitedUntilMs, billing, availability } = overlaid.instance;
+  assert.deepEqual({ isRateLimited, rateLimitedUntilMs, billing }, limited);
+  assert.equal(availability, made.instance.availability, "which lists may be late with");
+  const early = withHealth(outcome, { kind: "seen", instance, readAtMs: 5_000 });
+  assert.ok(early.kind === "ensured" && early.instance.isRateLimited);
+  assert.equal(early.instance.billing, made.instance.billing, "as the pass has seen it since");
+  const quiet = { ...instance, isRateLimited: false };
+  assert.equal(withHealth(outcome, { kind: "seen", instance: quiet, readAtMs: 5_000 }), outcome);
+  const other = { ...instance, providerID: "i-2" };
+  assert.equal(withHealth(outcome, { kind: "seen", instance: other, readAtMs: 6_000 }), outcome);
+});

@@ -10,7 +10,8 @@ import type { ObservedInstance } from "./observed-instance.ts";
 export function withHealth(outcome: Outcome, health: HealthView): Outcome {
   if (health.kind !== "seen") return outcome;
   if (outcome.kind === "suspended") return { ...outcome, seen: health.instance };
-  if (outcome.kind !== "ensured" || !isNewer(outcome, health)) return outcome;
+  if (outcome.kind !== "ensured") return outcome;
+  if (!isNewer(outcome, health)) return withAccountFacts(outcome, health);
   const { drift, observedSpec } = outcome.instance;
   const instance = {
     ...health.instance,
@@ -18,6 +19,32 @@ export function withHealth(outcome: Outcome, health: HealthView): Outcome {
     ...(observedSpec === undefined ? {} : { observedSpec }),
   };
   return { ...outcome, instance };
+}
+
+/**
+ * What the vendor states of the account does not lag as lists do: it is believed from the first look
+ * after the pass's own on. That it refuses calls is believed at once: while it does, no look is whole,
+ * and none is newer.
+ */
+function withAccountFacts(
+  outcome: Outcome & { readonly kind: "ensured" },
+  { instance, readAtMs }: HealthView & { readonly kind: "seen" },
+): Outcome {
+  const known = withoutUntil(outcome.instance);
+  const isLater = readAtMs > (known.observedAtMs ?? Infinity);
+  const isNews = isLater || instance.isRateLimited;
+  if (!isNews || !isSameInstance(known, instance)) return outcome;
+  const { isRateLimited, rateLimitedUntilMs } = instance;
+  const until = rateLimitedUntilMs === undefined ? {} : { rateLimitedUntilMs };
+  const billing = isLater ? instance.billing : known.billing;
+  return { ...outcome, instance: { ...known, isRateLimited, billing, ...until } };
+}
+
+function withoutUntil({
+  rateLimitedUntilMs: _before,
+  ...rest
+}: ObservedInstance): ObservedInstance {
+  return rest;
 }
 
 /** Both times are the adapter's own; lists may lag behind a change that the pass has made. */

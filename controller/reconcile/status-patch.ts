@@ -4,7 +4,7 @@ import type { DigitalHumanProvider } from "../resource/digital-human-provider.ts
 import type { JsonObject } from "../resource/json-door.ts";
 import { isSamePlace, placementToJson } from "../resource/placement.ts";
 import type { Placement } from "../resource/placement.ts";
-import { conditionsOf, observedGenerationOf } from "./conditions.ts";
+import { conditionsOf, isWaitStanding, observedGenerationOf } from "./conditions.ts";
 import type { ConditionInput } from "./conditions.ts";
 import { seenIn } from "./health-overlay.ts";
 import { roundedUsage } from "./usage.ts";
@@ -50,7 +50,9 @@ function currentProviderID(record: readonly Placement[], choice: ClassChoice): s
   return record.find((placement) => placement.providerID !== "")?.providerID ?? "";
 }
 
-function rateLimitedUntil({ outcome, object, nowMs }: ConditionInput): string | undefined {
+function rateLimitedUntil(input: ConditionInput): string | undefined {
+  const { outcome, object, nowMs } = input;
+  if (isWaitStanding(input) && !("failure" in outcome)) return object.status.rateLimitedUntil;
   const seen = seenIn(outcome);
   if (seen !== undefined) {
     const untilMs = seen.rateLimitedUntilMs;

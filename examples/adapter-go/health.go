@@ -26,6 +26,8 @@ const (
 	instancesPerPart = 200
 	sweepPagesMax    = 1000
 	confirmationsMax = 50
+	// No wait that a caller tells of is believed beyond this.
+	heldMax = time.Hour
 )
 
 // WatchHealth sends a snapshot first, then changes, and a heartbeat each second. The heartbeat says
@@ -40,8 +42,8 @@ func (a *adapter) WatchHealth(
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	sweeps := make(chan sweep)
-	for _, at := range watch.realms {
-		go a.sweepFor(ctx, request.GetOwnerCluster(), at, sweeps)
+	for realm, at := range watch.realms {
+		go a.sweepFor(ctx, request.GetOwnerCluster(), at, watch.heldUntil[realm], sweeps)
 	}
 	if err := watch.collectFirst(ctx, sweeps); err != nil {
 		return err
@@ -72,6 +74,8 @@ type watch struct {
 	targets []watched
 	realms  map[string]site
 	known   map[string]*knowledge // by realm
+	// By realm: the vendor asked for a wait, as the caller knows it.
+	heldUntil map[string]time.Time
 }
 
 // watched is a target as it was asked for. One that is refused does not end the stream: the others
@@ -108,7 +112,9 @@ func (a *adapter) newWatch(request *pb.WatchHealthRequest) (*watch, error) {
 	if err := wrong.refusal(); err != nil {
 		return nil, err
 	}
-	made := &watch{realms: map[string]site{}, known: map[string]*knowledge{}}
+	made := &watch{
+		realms: map[string]site{}, known: map[string]*knowledge{}, heldUntil: map[string]time.Time{},
+	}
 	for _, target := range distinct(request.GetTargets()) {
 		at, err := a.check.site(target)
 		if err != nil {
@@ -118,6 +124,18 @@ func (a *adapter) newWatch(request *pb.WatchHealthRequest) (*watch, error) {
 		made.targets = append(made.targets, watched{target: target, realm: at.realm})
 		made.realms[at.realm] = at
 		made.known[at.realm] = &knowledge{message: "not looked at yet", instances: map[string]*pb.Instance{}}
+	}
+	latest := time.Now().Add(heldMax)
+	for _, held := range request.GetHeld() {
+		at, err := a.check.site(held.GetTarget())
+		if err != nil || held.GetUntil() == nil {
+			continue
+		}
+		until := held.GetUntil().AsTime()
+		if until.After(latest) {
+			until = latest
+		}
+		made.heldUntil[at.realm] = until
 	}
 	return made, nil
 }
@@ -135,8 +153,12 @@ func distinct(targets []*pb.Target) []*pb.Target {
 	return kept
 }
 
-// sweepFor looks at one realm again and again until the stream ends.
-func (a *adapter) sweepFor(ctx context.Context, cluster string, at site, sweeps chan<- sweep) {
+// sweepFor looks at one realm again and again until the stream ends, and not before the vendor's wait
+// is over.
+func (a *adapter) sweepFor(
+	ctx context.Context, cluster string, at site, heldUntil time.Time, sweeps chan<- sweep,
+) {
+	_ = pause(ctx, time.Until(heldUntil)) // its only error is that the stream has ended
 	var before map[string]*pb.Instance
 	for ctx.Err() == nil {
 		done := sweep{realm: at.realm, at: time.Now()}

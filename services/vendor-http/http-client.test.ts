@@ -119,16 +119,6 @@ beforeEach(() => {
 afterEach(() => gateway.close());
 
 describe("a request", () => {
-  it("may have a longer answer than usual where it says so, up to what it says", async () => {
-    answer = json(200, { text: "x".repeat(3_000) });
-    const { reason } = await failure(bound().send(get));
-    assert.equal(reason, "VENDOR_UNREADABLE");
-    const { text } = await bound().send({ ...get, answerBytesMax: 4_000 });
-    assert.ok(text.length > 3_000);
-    const longer = await failure(bound().send({ ...get, answerBytesMax: 2_000 }));
-    assert.match(longer.message, /larger than 2000 bytes/);
-  });
-
   it("goes to the endpoint's own path, with query, under the endpoint's name", async () => {
     answer = json(200, { ok: true });
     const response = await bound().send({ ...get, query: { a: "1 2", b: "&" } });

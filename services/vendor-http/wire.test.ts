@@ -65,6 +65,17 @@ describe("an exchange", () => {
     await wire.close();
   });
 
+  it("may have a longer answer than usual where it says so, and no longer than it says", async () => {
+    const options = { ...defaultWireOptions, bodyBytesMax: 1 };
+    const wire = new Wire(options, addressRules([]), systemClock);
+    const tooLong = (error: unknown): boolean =>
+      error instanceof WireError && /larger than 1 bytes/.test(error.message);
+    await assert.rejects(wire.exchange(request), tooLong);
+    assert.equal((await wire.exchange({ ...request, answerBytesMax: 2 })).text, "{}");
+    await assert.rejects(wire.exchange({ ...request, answerBytesMax: 1 }), tooLong);
+    await wire.close();
+  });
+
   it("ends after its whole time, and leaves no timer behind", async () => {
     const wire = new Wire(defaultWireOptions, addressRules([]), systemClock);
     let pending = 0;

@@ -19,6 +19,8 @@ const seenWithinMs = 30_000;
 /** Faster than usual, so that looks can be waited for. */
 const sweep = "--sweep-interval=1s";
 const speech = { endpoint: elevenLabsEndpoint, region: "global" };
+/** Times in status are whole seconds, rounded up. */
+const clockToleranceMs = 1_100;
 const agentList = "^/v1/convai/agents$";
 
 let stack: Stack;
@@ -129,6 +131,27 @@ test("a vendor that throttles the looks is said to, and those who wait lose noth
   await stack.elevenLabs.script({ do: "fault", path: agentList, times: 2, effect });
   await until("agent", "RateLimited", "True Throttled");
   await until("agent", "RateLimited", "False NotLimited");
+  await until("agent", "Ready", "True ProviderReady");
+});
+
+test("a wait that the vendor asked for is kept by an adapter that has just started, too", async () => {
+  const { elevenLabs } = stack;
+  const headers = { "retry-after": "12" };
+  const effect = { kind: "error", name: "too_many_concurrent_requests", headers };
+  await elevenLabs.script({ do: "fault", path: agentList, times: 1, effect });
+  const limited = await until("agent", "RateLimited", "True Throttled");
+  const untilMs = Date.parse(limited.status?.rateLimitedUntil ?? "");
+  assert.ok(untilMs > Date.now() + 5_000, limited.status?.rateLimitedUntil);
+  const { grpcPort } = elevenLabs.adapter.ports;
+  await elevenLabs.adapter.kill();
+  const last = (await elevenLabs.requests()).at(-1)?.sequence ?? 0;
+  await elevenLabs.startAdapter(grpcPort);
+  await until("agent", "RateLimited", "False NotLimited");
+  assert.ok(Date.now() >= untilMs, "not before its time");
+  const asked = (await elevenLabs.requests()).filter(({ sequence }) => sequence > last);
+  assert.ok(asked.length > 0);
+  const early = asked.filter(({ atMs }) => atMs < untilMs - clockToleranceMs);
+  assert.deepEqual(early, []);
   await until("agent", "Ready", "True ProviderReady");
 });
 

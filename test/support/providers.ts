@@ -21,6 +21,8 @@ export interface Dhp {
     readonly observedGeneration?: number;
     readonly providerID?: string;
     readonly className?: string;
+    /** RFC 3339. */
+    readonly rateLimitedUntil?: string;
     readonly placements?: readonly Readonly<Record<string, unknown>>[];
     readonly conditions?: readonly DhpCondition[];
   };

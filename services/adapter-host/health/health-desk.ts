@@ -1,4 +1,6 @@
 /** WatchHealth of a host: checks the question, and shares one watch per place between all streams. */
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+
 import type { Target } from "../../../proto/gen/dhp/provider/v1/instance_pb.ts";
 import type {
   WatchHealthRequest,
@@ -48,7 +50,10 @@ export class HealthDesk {
     { signal }: Pick<CallContext, "signal">,
   ): AsyncGenerator<WatchHealthResponse, void, undefined> {
     checkRequest(request);
-    const targets = distinct(request.targets).map((target) => this.#watched(target));
+    const held = heldUntilMs(request.held);
+    const targets = distinct(request.targets).map((target) =>
+      this.#watched(target, held.get(placeOf(target)) ?? 0),
+    );
     const { clock } = this.#parts;
     try {
       const { ownerCluster } = request;
@@ -59,10 +64,11 @@ export class HealthDesk {
     }
   }
 
-  #watched(target: Target): WatchedTarget {
+  #watched(target: Target, untilMs: number): WatchedTarget {
     const place = placeOf(target);
     const watch = this.#watches.get(place) ?? this.#newWatch(target);
     this.#watches.set(place, watch);
+    watch.hold(untilMs);
     return { target, watch };
   }
 
@@ -83,12 +89,22 @@ export class HealthDesk {
   }
 }
 
-function checkRequest({ ownerCluster, targets }: WatchHealthRequest): void {
+function checkRequest({ ownerCluster, targets, held }: WatchHealthRequest): void {
   const mistakes = new Mistakes();
   mistakes.text("owner_cluster", ownerCluster, { bytesMax: limits.clusterBytesMax });
   if (targets.length === 0) mistakes.add("targets", "is required");
   if (targets.length > targetsMax) mistakes.add("targets", `has more than ${targetsMax} entries`);
+  if (held.length > targetsMax) mistakes.add("held", `has more than ${targetsMax} entries`);
   refuse(mistakes);
+}
+
+/** Epoch ms by place. */
+function heldUntilMs(held: WatchHealthRequest["held"]): ReadonlyMap<string, number> {
+  return new Map(
+    held.flatMap(({ target, until }) =>
+      target === undefined || until === undefined ? [] : [[placeOf(target), timestampMs(until)]],
+    ),
+  );
 }
 
 function distinct(targets: readonly Target[]): readonly Target[] {

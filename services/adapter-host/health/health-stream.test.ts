@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 
 import { Availability, Billing } from "../../../proto/gen/dhp/provider/v1/instance_pb.ts";
 import { WatchHealthRequestSchema } from "../../../proto/gen/dhp/provider/v1/provider_pb.ts";
@@ -40,11 +41,17 @@ function hostOf(info: Partial<AdapterInfo> = {}, own: Partial<Adapter> = {}): Te
 /** Listens until the test ends; events as they came. */
 function listen(
   { host }: TestHost,
-  own: { readonly ownerCluster?: string; readonly targets?: readonly (typeof target)[] } = {},
+  own: {
+    readonly ownerCluster?: string;
+    readonly targets?: readonly (typeof target)[];
+    readonly heldForMs?: number;
+  } = {},
 ): { readonly events: Event[]; leave(): void } {
   const stop = new AbortController();
-  const { ownerCluster = owner.cluster, targets = [target] } = own;
-  const request = create(WatchHealthRequestSchema, { ownerCluster, targets: [...targets] });
+  const { ownerCluster = owner.cluster, targets = [target], heldForMs } = own;
+  const until = timestampFromMs(Date.now() + (heldForMs ?? 0));
+  const held = heldForMs === undefined ? [] : [{ target, until }];
+  const request = create(WatchHealthRequestSchema, { ownerCluster, targets: [...targets], held });
   const events: Event[] = [];
   const reading = (async () => {
     const call = { signal: stop.signal, deadlineAtMs: Infinity };
@@ -186,6 +193,16 @@ test("a vendor that says when to come again is left alone until then", async () 
   const count = vendor.requests.length;
   await eventually(() => messagesOf(events).length >= 3);
   assert.equal(vendor.requests.length, count);
+});
+
+test("a host that has just started leaves a vendor alone that asked its predecessor for a wait", async () => {
+  vendor.put({ stamp: stampOf("a") });
+  const { events } = listen(hostOf(), { heldForMs: 1_500 });
+  await eventually(() => messagesOf(events).some((message) => /asked for a wait/.test(message)));
+  assert.deepEqual(vendor.requests, []);
+  assert.deepEqual(snapshotOf(events), []);
+  await eventually(() => changesOf(events).changed.length > 0);
+  await eventually(() => messagesOf(events).at(-1) === "");
 });
 
 test("nobody listens: the vendor is not asked", async () => {

@@ -61,6 +61,8 @@ export interface TargetWatchParts {
   readonly observe: ObserveSweep;
 }
 
+/** No wait that a caller tells of is believed beyond this. */
+const holdMsMax = 3_600_000;
 /** The part of an account's calls that reading one by one may take. */
 const rotationShare = 0.25;
 const rotationReadsDefault = 10;
@@ -84,6 +86,7 @@ export class TargetWatch {
   #facts: AccountFacts = {};
   #stop: AbortController | undefined;
   #firstLook = Promise.withResolvers<void>();
+  #heldUntilMs = 0;
 
   constructor(parts: TargetWatchParts) {
     this.#parts = parts;
@@ -99,6 +102,14 @@ export class TargetWatch {
       this.#stop?.abort();
       this.#stop = undefined;
     };
+  }
+
+  /**
+   * The vendor has asked somebody to be left alone until then, epoch ms. Once the loop runs it knows
+   * better itself.
+   */
+  hold(untilMs: number): void {
+    if (this.#stop === undefined) this.#heldUntilMs = untilMs;
   }
 
   /** True while nobody listens: the host may forget it. */
@@ -141,6 +152,7 @@ export class TargetWatch {
   async #loop(signal: AbortSignal): Promise<void> {
     const { clock, pace, random } = this.#parts;
     let failures = 0;
+    await this.#waitForHold(signal);
     while (!signal.aborted) {
       const startMs = clock.monotonicMs();
       const error = await this.#sweepOnce(signal);
@@ -154,6 +166,18 @@ export class TargetWatch {
           : retrySweepMs(pace, asProviderError(error), failures);
       await clock.sleep(waitMs, signal).catch(() => undefined);
     }
+  }
+
+  async #waitForHold(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
+    const nowMs = clock.now();
+    const untilMs = Math.min(this.#heldUntilMs, nowMs + holdMsMax);
+    if (untilMs <= nowMs) return;
+    const until = new Date(untilMs).toISOString();
+    this.#facts = { rateLimited: { untilMs } };
+    this.#message = `not looked at yet: the vendor asked for a wait until ${until}`;
+    this.#firstLook.resolve();
+    await clock.sleep(untilMs - nowMs, signal).catch(() => undefined);
   }
 
   /** The error that ended it; undefined: it went well. */

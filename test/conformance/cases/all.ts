@@ -23,6 +23,7 @@ import { concurrencyCases } from "./concurrency.ts";
 import { consoleEditCases } from "./console-edits.ts";
 import { credentialCases } from "./credentials.ts";
 import { healthStreamCases } from "./health-stream.ts";
+import { healthHeldCases } from "./health-held.ts";
 import { identityAtVendorCases } from "./identity-at-vendor.ts";
 import { boundsCases } from "./bounds.ts";
 import { drainCases } from "./drain.ts";
@@ -61,6 +62,7 @@ export const allCases: readonly ConformanceCase[] = [
   ...identityAtVendorCases,
   ...consoleEditCases,
   ...healthStreamCases,
+  ...healthHeldCases,
   ...credentialCases,
   ...circuitCases,
   ...tlsCases,

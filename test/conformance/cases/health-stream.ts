@@ -13,7 +13,7 @@ import { keepsNames } from "../core/needs.ts";
 import type { SuiteTarget } from "../core/parameters.ts";
 import { shared, sharedForeign } from "../core/shared-subjects.ts";
 
-const canWatch: Need = { kind: "capability", name: "WATCH_HEALTH" };
+export const canWatch: Need = { kind: "capability", name: "WATCH_HEALTH" };
 
 /** Heartbeats come each 2 s at least; a busy machine may be late. */
 const heartbeatMsMax = 4_000;
@@ -29,7 +29,7 @@ function sweepMsOf({ info }: Bench): number {
 }
 
 /** Two sweeps, and room for a busy machine. */
-function changeMsMax(bench: Bench): number {
+export function changeMsMax(bench: Bench): number {
   return 2 * sweepMsOf(bench) + slackMs;
 }
 

@@ -1,4 +1,5 @@
 /** A health stream as a case listens to it: what came, sorted, until it is closed. */
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { systemClock } from "../../../services/process/clock.ts";
 import type { Instance } from "../../../proto/gen/dhp/provider/v1/instance_pb.ts";
 import type {
@@ -31,8 +32,11 @@ export class HealthListener {
   readonly #reading: Promise<void>;
   #end: string | undefined;
 
-  constructor(bench: Bench, targets: readonly SuiteTarget[]) {
-    const request = { ownerCluster: bench.cluster, targets: [...targets] };
+  /** @param heldUntilMs epoch ms until which the vendor behind all targets asked for a wait */
+  constructor(bench: Bench, targets: readonly SuiteTarget[], heldUntilMs?: number) {
+    const until = heldUntilMs === undefined ? undefined : timestampFromMs(heldUntilMs);
+    const held = until === undefined ? [] : targets.map((target) => ({ target, until }));
+    const request = { ownerCluster: bench.cluster, targets: [...targets], held };
     this.#reading = this.#read(bench.client.watchHealth(request, this.#stop.signal));
   }
 

@@ -176,6 +176,12 @@ export const serviceMutants: readonly Mutant[] = [
     caughtBy: "health/nobody-listens-nobody-asks",
   },
   {
+    mutation: "asks-held-places",
+    what: "asks a vendor at once whose wait the caller tells of",
+    breaks: ["rpc:watch-health", "error:throttled"],
+    caughtBy: "health/held-place-is-left-alone",
+  },
+  {
     mutation: "knows-at-all-times",
     what: "says that its knowledge is fresh while the vendor is silent",
     breaks: ["rpc:watch-health"],

@@ -1,8 +1,9 @@
 /** WatchHealth: one sweep a target at a time; snapshot, changes, and heartbeats by a timer of their own. */
 import { setTimeout as delay } from "node:timers/promises";
-import { create } from "@bufbuild/protobuf";
+import { create, equals } from "@bufbuild/protobuf";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { TargetSchema } from "../../../../proto/gen/dhp/provider/v1/instance_pb.ts";
 import type { Instance, Target } from "../../../../proto/gen/dhp/provider/v1/instance_pb.ts";
 import { WatchHealthResponseSchema } from "../../../../proto/gen/dhp/provider/v1/provider_pb.ts";
 import type {
@@ -37,11 +38,12 @@ export async function watchHealth(
   if (!world.capabilities.includes("WATCH_HEALTH") && mutations.has("ends-undeclared-streams"))
     return;
   requireCapability(world, "WATCH_HEALTH");
-  const { ownerCluster, targets } = request;
+  const { ownerCluster, targets, held } = request;
   if (!mutations.has("unchecked-watch")) checkWatch(ownerCluster, targets);
   const watches = targets.map((target) => {
     const place = world.accounts.placeOf(target);
-    return new Watch({ world, ownerCluster, target, place, send, signal });
+    const heldUntilMs = mutations.has("asks-held-places") ? 0 : heldUntilMsOf(held, target);
+    return new Watch({ world, ownerCluster, target, place, send, signal, heldUntilMs });
   });
   if (mutations.has("changes-before-snapshot")) send(heartbeatOf(watches));
   const firsts = Promise.all(watches.map((watch) => watch.sweep()));
@@ -63,6 +65,13 @@ export async function watchHealth(
   }
 }
 
+function heldUntilMsOf(held: WatchHealthRequest["held"], target: Target): number {
+  const found = held.find(
+    (one) => one.target !== undefined && equals(TargetSchema, one.target, target),
+  );
+  return found?.until === undefined ? 0 : timestampMs(found.until);
+}
+
 function heartbeatOf(watches: readonly Watch[]): WatchHealthResponse {
   const targets = watches.map((watch) => watch.knowledge());
   return create(WatchHealthResponseSchema, { event: { case: "heartbeat", value: { targets } } });
@@ -75,6 +84,8 @@ interface WatchParts {
   readonly place: Place;
   readonly send: Send;
   readonly signal: AbortSignal;
+  /** The caller knows of a vendor that asked for a wait until then, epoch ms. */
+  readonly heldUntilMs: number;
 }
 
 /** What one stream knows of one target. */
@@ -123,9 +134,14 @@ class Watch {
 
   /** Reads everything once. Never rejects: what goes wrong is knowledge too. */
   async sweep(signal = this.#parts.signal): Promise<void> {
-    const { world, place, ownerCluster } = this.#parts;
+    const { world, place, ownerCluster, heldUntilMs } = this.#parts;
     const startMs = Date.now();
     this.#pauseMs = limits.sweepIntervalMs;
+    if (startMs < heldUntilMs) {
+      this.#pauseMs = heldUntilMs - startMs;
+      this.#problem = "the vendor asked for a wait";
+      return;
+    }
     try {
       const api = new VendorApi(world, world.accounts.placeOf(this.#parts.target), signal);
       const found = new Map<string, Instance>();

@@ -111,6 +111,7 @@ export const mutationNames = [
   "stamp-without-owner",
   "state-of-its-own",
   "sweeps-for-nobody",
+  "asks-held-places",
   "sweeps-through-throttling",
   "takes-a-circle-for-the-end",
   "takes-from-other-clusters",

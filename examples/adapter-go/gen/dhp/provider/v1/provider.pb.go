@@ -1329,7 +1329,10 @@ type WatchHealthRequest struct {
 	// Only instances of this cluster. Required.
 	OwnerCluster string `protobuf:"bytes,1,opt,name=owner_cluster,json=ownerCluster,proto3" json:"owner_cluster,omitempty"`
 	// The places in use. Required, at most 1000.
-	Targets       []*Target `protobuf:"bytes,2,rep,name=targets,proto3" json:"targets,omitempty"`
+	Targets []*Target `protobuf:"bytes,2,rep,name=targets,proto3" json:"targets,omitempty"`
+	// Places among them whose vendor has asked for a wait that is not over. An adapter that does not
+	// know of it, since it has just started, leaves them alone until then.
+	Held          []*HeldTarget `protobuf:"bytes,3,rep,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1378,6 +1381,68 @@ func (x *WatchHealthRequest) GetTargets() []*Target {
 	return nil
 }
 
+func (x *WatchHealthRequest) GetHeld() []*HeldTarget {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
+// A place whose vendor has asked to be left alone.
+type HeldTarget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in targets. Required.
+	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	// Until when. Required; what is more than an hour ahead counts as an hour.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeldTarget) Reset() {
+	*x = HeldTarget{}
+	mi := &file_dhp_provider_v1_provider_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeldTarget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeldTarget) ProtoMessage() {}
+
+func (x *HeldTarget) ProtoReflect() protoreflect.Message {
+	mi := &file_dhp_provider_v1_provider_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeldTarget.ProtoReflect.Descriptor instead.
+func (*HeldTarget) Descriptor() ([]byte, []int) {
+	return file_dhp_provider_v1_provider_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *HeldTarget) GetTarget() *Target {
+	if x != nil {
+		return x.Target
+	}
+	return nil
+}
+
+func (x *HeldTarget) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
 // One message of the health stream.
 type WatchHealthResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1395,7 +1460,7 @@ type WatchHealthResponse struct {
 
 func (x *WatchHealthResponse) Reset() {
 	*x = WatchHealthResponse{}
-	mi := &file_dhp_provider_v1_provider_proto_msgTypes[14]
+	mi := &file_dhp_provider_v1_provider_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1407,7 +1472,7 @@ func (x *WatchHealthResponse) String() string {
 func (*WatchHealthResponse) ProtoMessage() {}
 
 func (x *WatchHealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dhp_provider_v1_provider_proto_msgTypes[14]
+	mi := &file_dhp_provider_v1_provider_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1420,7 +1485,7 @@ func (x *WatchHealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchHealthResponse.ProtoReflect.Descriptor instead.
 func (*WatchHealthResponse) Descriptor() ([]byte, []int) {
-	return file_dhp_provider_v1_provider_proto_rawDescGZIP(), []int{14}
+	return file_dhp_provider_v1_provider_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WatchHealthResponse) GetEvent() isWatchHealthResponse_Event {
@@ -1495,7 +1560,7 @@ type HealthSnapshot struct {
 
 func (x *HealthSnapshot) Reset() {
 	*x = HealthSnapshot{}
-	mi := &file_dhp_provider_v1_provider_proto_msgTypes[15]
+	mi := &file_dhp_provider_v1_provider_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1507,7 +1572,7 @@ func (x *HealthSnapshot) String() string {
 func (*HealthSnapshot) ProtoMessage() {}
 
 func (x *HealthSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_dhp_provider_v1_provider_proto_msgTypes[15]
+	mi := &file_dhp_provider_v1_provider_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1520,7 +1585,7 @@ func (x *HealthSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthSnapshot.ProtoReflect.Descriptor instead.
 func (*HealthSnapshot) Descriptor() ([]byte, []int) {
-	return file_dhp_provider_v1_provider_proto_rawDescGZIP(), []int{15}
+	return file_dhp_provider_v1_provider_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *HealthSnapshot) GetInstances() []*Instance {
@@ -1550,7 +1615,7 @@ type HealthChange struct {
 
 func (x *HealthChange) Reset() {
 	*x = HealthChange{}
-	mi := &file_dhp_provider_v1_provider_proto_msgTypes[16]
+	mi := &file_dhp_provider_v1_provider_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1562,7 +1627,7 @@ func (x *HealthChange) String() string {
 func (*HealthChange) ProtoMessage() {}
 
 func (x *HealthChange) ProtoReflect() protoreflect.Message {
-	mi := &file_dhp_provider_v1_provider_proto_msgTypes[16]
+	mi := &file_dhp_provider_v1_provider_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1575,7 +1640,7 @@ func (x *HealthChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthChange.ProtoReflect.Descriptor instead.
 func (*HealthChange) Descriptor() ([]byte, []int) {
-	return file_dhp_provider_v1_provider_proto_rawDescGZIP(), []int{16}
+	return file_dhp_provider_v1_provider_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *HealthChange) GetChanged() []*Instance {
@@ -1603,7 +1668,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_dhp_provider_v1_provider_proto_msgTypes[17]
+	mi := &file_dhp_provider_v1_provider_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1615,7 +1680,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_dhp_provider_v1_provider_proto_msgTypes[17]
+	mi := &file_dhp_provider_v1_provider_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1628,7 +1693,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_dhp_provider_v1_provider_proto_rawDescGZIP(), []int{17}
+	return file_dhp_provider_v1_provider_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Heartbeat) GetTargets() []*TargetKnowledge {
@@ -1655,7 +1720,7 @@ type TargetKnowledge struct {
 
 func (x *TargetKnowledge) Reset() {
 	*x = TargetKnowledge{}
-	mi := &file_dhp_provider_v1_provider_proto_msgTypes[18]
+	mi := &file_dhp_provider_v1_provider_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1667,7 +1732,7 @@ func (x *TargetKnowledge) String() string {
 func (*TargetKnowledge) ProtoMessage() {}
 
 func (x *TargetKnowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_dhp_provider_v1_provider_proto_msgTypes[18]
+	mi := &file_dhp_provider_v1_provider_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1680,7 +1745,7 @@ func (x *TargetKnowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TargetKnowledge.ProtoReflect.Descriptor instead.
 func (*TargetKnowledge) Descriptor() ([]byte, []int) {
-	return file_dhp_provider_v1_provider_proto_rawDescGZIP(), []int{18}
+	return file_dhp_provider_v1_provider_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TargetKnowledge) GetTarget() *Target {
@@ -1799,10 +1864,15 @@ const file_dhp_provider_v1_provider_proto_rawDesc = "" +
 	"\x05state\x18\x01 \x01(\x0e2\x1d.dhp.provider.v1.RemovalStateR\x05state\x128\n" +
 	"\n" +
 	"poll_after\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\tpollAfter\x12\x14\n" +
-	"\x05realm\x18\x03 \x01(\tR\x05realm\"l\n" +
+	"\x05realm\x18\x03 \x01(\tR\x05realm\"\x9d\x01\n" +
 	"\x12WatchHealthRequest\x12#\n" +
 	"\rowner_cluster\x18\x01 \x01(\tR\fownerCluster\x121\n" +
-	"\atargets\x18\x02 \x03(\v2\x17.dhp.provider.v1.TargetR\atargets\"\xd2\x01\n" +
+	"\atargets\x18\x02 \x03(\v2\x17.dhp.provider.v1.TargetR\atargets\x12/\n" +
+	"\x04held\x18\x03 \x03(\v2\x1b.dhp.provider.v1.HeldTargetR\x04held\"o\n" +
+	"\n" +
+	"HeldTarget\x12/\n" +
+	"\x06target\x18\x01 \x01(\v2\x17.dhp.provider.v1.TargetR\x06target\x120\n" +
+	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\xd2\x01\n" +
 	"\x13WatchHealthResponse\x12=\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x1f.dhp.provider.v1.HealthSnapshotH\x00R\bsnapshot\x127\n" +
 	"\x06change\x18\x02 \x01(\v2\x1d.dhp.provider.v1.HealthChangeH\x00R\x06change\x12:\n" +
@@ -1879,7 +1949,7 @@ func file_dhp_provider_v1_provider_proto_rawDescGZIP() []byte {
 }
 
 var file_dhp_provider_v1_provider_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_dhp_provider_v1_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_dhp_provider_v1_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_dhp_provider_v1_provider_proto_goTypes = []any{
 	(Capability)(0),                 // 0: dhp.provider.v1.Capability
 	(StampPlace)(0),                 // 1: dhp.provider.v1.StampPlace
@@ -1899,85 +1969,89 @@ var file_dhp_provider_v1_provider_proto_goTypes = []any{
 	(*ReleaseRequest)(nil),          // 15: dhp.provider.v1.ReleaseRequest
 	(*ReleaseResponse)(nil),         // 16: dhp.provider.v1.ReleaseResponse
 	(*WatchHealthRequest)(nil),      // 17: dhp.provider.v1.WatchHealthRequest
-	(*WatchHealthResponse)(nil),     // 18: dhp.provider.v1.WatchHealthResponse
-	(*HealthSnapshot)(nil),          // 19: dhp.provider.v1.HealthSnapshot
-	(*HealthChange)(nil),            // 20: dhp.provider.v1.HealthChange
-	(*Heartbeat)(nil),               // 21: dhp.provider.v1.Heartbeat
-	(*TargetKnowledge)(nil),         // 22: dhp.provider.v1.TargetKnowledge
-	(*durationpb.Duration)(nil),     // 23: google.protobuf.Duration
-	(*Owner)(nil),                   // 24: dhp.provider.v1.Owner
-	(*Target)(nil),                  // 25: dhp.provider.v1.Target
-	(*InstanceSpec)(nil),            // 26: dhp.provider.v1.InstanceSpec
-	(*Recorded)(nil),                // 27: dhp.provider.v1.Recorded
-	(*timestamppb.Timestamp)(nil),   // 28: google.protobuf.Timestamp
-	(*Adopt)(nil),                   // 29: dhp.provider.v1.Adopt
-	(*Instance)(nil),                // 30: dhp.provider.v1.Instance
+	(*HeldTarget)(nil),              // 18: dhp.provider.v1.HeldTarget
+	(*WatchHealthResponse)(nil),     // 19: dhp.provider.v1.WatchHealthResponse
+	(*HealthSnapshot)(nil),          // 20: dhp.provider.v1.HealthSnapshot
+	(*HealthChange)(nil),            // 21: dhp.provider.v1.HealthChange
+	(*Heartbeat)(nil),               // 22: dhp.provider.v1.Heartbeat
+	(*TargetKnowledge)(nil),         // 23: dhp.provider.v1.TargetKnowledge
+	(*durationpb.Duration)(nil),     // 24: google.protobuf.Duration
+	(*Owner)(nil),                   // 25: dhp.provider.v1.Owner
+	(*Target)(nil),                  // 26: dhp.provider.v1.Target
+	(*InstanceSpec)(nil),            // 27: dhp.provider.v1.InstanceSpec
+	(*Recorded)(nil),                // 28: dhp.provider.v1.Recorded
+	(*timestamppb.Timestamp)(nil),   // 29: google.protobuf.Timestamp
+	(*Adopt)(nil),                   // 30: dhp.provider.v1.Adopt
+	(*Instance)(nil),                // 31: dhp.provider.v1.Instance
 }
 var file_dhp_provider_v1_provider_proto_depIdxs = []int32{
 	0,  // 0: dhp.provider.v1.GetProviderInfoResponse.capabilities:type_name -> dhp.provider.v1.Capability
 	1,  // 1: dhp.provider.v1.GetProviderInfoResponse.stamp_place:type_name -> dhp.provider.v1.StampPlace
-	23, // 2: dhp.provider.v1.GetProviderInfoResponse.visibility_lag:type_name -> google.protobuf.Duration
+	24, // 2: dhp.provider.v1.GetProviderInfoResponse.visibility_lag:type_name -> google.protobuf.Duration
 	6,  // 3: dhp.provider.v1.GetProviderInfoResponse.limits:type_name -> dhp.provider.v1.ProviderLimits
-	23, // 4: dhp.provider.v1.ProviderLimits.sweep_interval:type_name -> google.protobuf.Duration
-	23, // 5: dhp.provider.v1.ProviderLimits.mutation_deadline:type_name -> google.protobuf.Duration
-	23, // 6: dhp.provider.v1.ProviderLimits.clock_skew_allowance:type_name -> google.protobuf.Duration
-	24, // 7: dhp.provider.v1.EnsureRequest.owner:type_name -> dhp.provider.v1.Owner
-	25, // 8: dhp.provider.v1.EnsureRequest.target:type_name -> dhp.provider.v1.Target
-	26, // 9: dhp.provider.v1.EnsureRequest.spec:type_name -> dhp.provider.v1.InstanceSpec
-	27, // 10: dhp.provider.v1.EnsureRequest.recorded:type_name -> dhp.provider.v1.Recorded
-	28, // 11: dhp.provider.v1.EnsureRequest.not_after:type_name -> google.protobuf.Timestamp
-	29, // 12: dhp.provider.v1.EnsureRequest.adopt:type_name -> dhp.provider.v1.Adopt
-	30, // 13: dhp.provider.v1.EnsureResponse.instance:type_name -> dhp.provider.v1.Instance
+	24, // 4: dhp.provider.v1.ProviderLimits.sweep_interval:type_name -> google.protobuf.Duration
+	24, // 5: dhp.provider.v1.ProviderLimits.mutation_deadline:type_name -> google.protobuf.Duration
+	24, // 6: dhp.provider.v1.ProviderLimits.clock_skew_allowance:type_name -> google.protobuf.Duration
+	25, // 7: dhp.provider.v1.EnsureRequest.owner:type_name -> dhp.provider.v1.Owner
+	26, // 8: dhp.provider.v1.EnsureRequest.target:type_name -> dhp.provider.v1.Target
+	27, // 9: dhp.provider.v1.EnsureRequest.spec:type_name -> dhp.provider.v1.InstanceSpec
+	28, // 10: dhp.provider.v1.EnsureRequest.recorded:type_name -> dhp.provider.v1.Recorded
+	29, // 11: dhp.provider.v1.EnsureRequest.not_after:type_name -> google.protobuf.Timestamp
+	30, // 12: dhp.provider.v1.EnsureRequest.adopt:type_name -> dhp.provider.v1.Adopt
+	31, // 13: dhp.provider.v1.EnsureResponse.instance:type_name -> dhp.provider.v1.Instance
 	2,  // 14: dhp.provider.v1.EnsureResponse.change:type_name -> dhp.provider.v1.Change
-	23, // 15: dhp.provider.v1.EnsureResponse.poll_after:type_name -> google.protobuf.Duration
-	24, // 16: dhp.provider.v1.DescribeRequest.owner:type_name -> dhp.provider.v1.Owner
-	25, // 17: dhp.provider.v1.DescribeRequest.target:type_name -> dhp.provider.v1.Target
-	27, // 18: dhp.provider.v1.DescribeRequest.recorded:type_name -> dhp.provider.v1.Recorded
-	26, // 19: dhp.provider.v1.DescribeRequest.spec:type_name -> dhp.provider.v1.InstanceSpec
-	30, // 20: dhp.provider.v1.DescribeResponse.instance:type_name -> dhp.provider.v1.Instance
-	25, // 21: dhp.provider.v1.ListRequest.target:type_name -> dhp.provider.v1.Target
-	30, // 22: dhp.provider.v1.ListResponse.instances:type_name -> dhp.provider.v1.Instance
-	24, // 23: dhp.provider.v1.DeleteRequest.owner:type_name -> dhp.provider.v1.Owner
-	25, // 24: dhp.provider.v1.DeleteRequest.target:type_name -> dhp.provider.v1.Target
-	27, // 25: dhp.provider.v1.DeleteRequest.recorded:type_name -> dhp.provider.v1.Recorded
-	28, // 26: dhp.provider.v1.DeleteRequest.not_after:type_name -> google.protobuf.Timestamp
+	24, // 15: dhp.provider.v1.EnsureResponse.poll_after:type_name -> google.protobuf.Duration
+	25, // 16: dhp.provider.v1.DescribeRequest.owner:type_name -> dhp.provider.v1.Owner
+	26, // 17: dhp.provider.v1.DescribeRequest.target:type_name -> dhp.provider.v1.Target
+	28, // 18: dhp.provider.v1.DescribeRequest.recorded:type_name -> dhp.provider.v1.Recorded
+	27, // 19: dhp.provider.v1.DescribeRequest.spec:type_name -> dhp.provider.v1.InstanceSpec
+	31, // 20: dhp.provider.v1.DescribeResponse.instance:type_name -> dhp.provider.v1.Instance
+	26, // 21: dhp.provider.v1.ListRequest.target:type_name -> dhp.provider.v1.Target
+	31, // 22: dhp.provider.v1.ListResponse.instances:type_name -> dhp.provider.v1.Instance
+	25, // 23: dhp.provider.v1.DeleteRequest.owner:type_name -> dhp.provider.v1.Owner
+	26, // 24: dhp.provider.v1.DeleteRequest.target:type_name -> dhp.provider.v1.Target
+	28, // 25: dhp.provider.v1.DeleteRequest.recorded:type_name -> dhp.provider.v1.Recorded
+	29, // 26: dhp.provider.v1.DeleteRequest.not_after:type_name -> google.protobuf.Timestamp
 	3,  // 27: dhp.provider.v1.DeleteResponse.state:type_name -> dhp.provider.v1.RemovalState
-	23, // 28: dhp.provider.v1.DeleteResponse.poll_after:type_name -> google.protobuf.Duration
-	24, // 29: dhp.provider.v1.ReleaseRequest.owner:type_name -> dhp.provider.v1.Owner
-	25, // 30: dhp.provider.v1.ReleaseRequest.target:type_name -> dhp.provider.v1.Target
-	27, // 31: dhp.provider.v1.ReleaseRequest.recorded:type_name -> dhp.provider.v1.Recorded
-	28, // 32: dhp.provider.v1.ReleaseRequest.not_after:type_name -> google.protobuf.Timestamp
+	24, // 28: dhp.provider.v1.DeleteResponse.poll_after:type_name -> google.protobuf.Duration
+	25, // 29: dhp.provider.v1.ReleaseRequest.owner:type_name -> dhp.provider.v1.Owner
+	26, // 30: dhp.provider.v1.ReleaseRequest.target:type_name -> dhp.provider.v1.Target
+	28, // 31: dhp.provider.v1.ReleaseRequest.recorded:type_name -> dhp.provider.v1.Recorded
+	29, // 32: dhp.provider.v1.ReleaseRequest.not_after:type_name -> google.protobuf.Timestamp
 	3,  // 33: dhp.provider.v1.ReleaseResponse.state:type_name -> dhp.provider.v1.RemovalState
-	23, // 34: dhp.provider.v1.ReleaseResponse.poll_after:type_name -> google.protobuf.Duration
-	25, // 35: dhp.provider.v1.WatchHealthRequest.targets:type_name -> dhp.provider.v1.Target
-	19, // 36: dhp.provider.v1.WatchHealthResponse.snapshot:type_name -> dhp.provider.v1.HealthSnapshot
-	20, // 37: dhp.provider.v1.WatchHealthResponse.change:type_name -> dhp.provider.v1.HealthChange
-	21, // 38: dhp.provider.v1.WatchHealthResponse.heartbeat:type_name -> dhp.provider.v1.Heartbeat
-	30, // 39: dhp.provider.v1.HealthSnapshot.instances:type_name -> dhp.provider.v1.Instance
-	30, // 40: dhp.provider.v1.HealthChange.changed:type_name -> dhp.provider.v1.Instance
-	30, // 41: dhp.provider.v1.HealthChange.gone:type_name -> dhp.provider.v1.Instance
-	22, // 42: dhp.provider.v1.Heartbeat.targets:type_name -> dhp.provider.v1.TargetKnowledge
-	25, // 43: dhp.provider.v1.TargetKnowledge.target:type_name -> dhp.provider.v1.Target
-	28, // 44: dhp.provider.v1.TargetKnowledge.observed_at:type_name -> google.protobuf.Timestamp
-	4,  // 45: dhp.provider.v1.ProviderAPI.GetProviderInfo:input_type -> dhp.provider.v1.GetProviderInfoRequest
-	7,  // 46: dhp.provider.v1.ProviderAPI.Ensure:input_type -> dhp.provider.v1.EnsureRequest
-	9,  // 47: dhp.provider.v1.ProviderAPI.Describe:input_type -> dhp.provider.v1.DescribeRequest
-	11, // 48: dhp.provider.v1.ProviderAPI.List:input_type -> dhp.provider.v1.ListRequest
-	13, // 49: dhp.provider.v1.ProviderAPI.Delete:input_type -> dhp.provider.v1.DeleteRequest
-	15, // 50: dhp.provider.v1.ProviderAPI.Release:input_type -> dhp.provider.v1.ReleaseRequest
-	17, // 51: dhp.provider.v1.ProviderAPI.WatchHealth:input_type -> dhp.provider.v1.WatchHealthRequest
-	5,  // 52: dhp.provider.v1.ProviderAPI.GetProviderInfo:output_type -> dhp.provider.v1.GetProviderInfoResponse
-	8,  // 53: dhp.provider.v1.ProviderAPI.Ensure:output_type -> dhp.provider.v1.EnsureResponse
-	10, // 54: dhp.provider.v1.ProviderAPI.Describe:output_type -> dhp.provider.v1.DescribeResponse
-	12, // 55: dhp.provider.v1.ProviderAPI.List:output_type -> dhp.provider.v1.ListResponse
-	14, // 56: dhp.provider.v1.ProviderAPI.Delete:output_type -> dhp.provider.v1.DeleteResponse
-	16, // 57: dhp.provider.v1.ProviderAPI.Release:output_type -> dhp.provider.v1.ReleaseResponse
-	18, // 58: dhp.provider.v1.ProviderAPI.WatchHealth:output_type -> dhp.provider.v1.WatchHealthResponse
-	52, // [52:59] is the sub-list for method output_type
-	45, // [45:52] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	24, // 34: dhp.provider.v1.ReleaseResponse.poll_after:type_name -> google.protobuf.Duration
+	26, // 35: dhp.provider.v1.WatchHealthRequest.targets:type_name -> dhp.provider.v1.Target
+	18, // 36: dhp.provider.v1.WatchHealthRequest.held:type_name -> dhp.provider.v1.HeldTarget
+	26, // 37: dhp.provider.v1.HeldTarget.target:type_name -> dhp.provider.v1.Target
+	29, // 38: dhp.provider.v1.HeldTarget.until:type_name -> google.protobuf.Timestamp
+	20, // 39: dhp.provider.v1.WatchHealthResponse.snapshot:type_name -> dhp.provider.v1.HealthSnapshot
+	21, // 40: dhp.provider.v1.WatchHealthResponse.change:type_name -> dhp.provider.v1.HealthChange
+	22, // 41: dhp.provider.v1.WatchHealthResponse.heartbeat:type_name -> dhp.provider.v1.Heartbeat
+	31, // 42: dhp.provider.v1.HealthSnapshot.instances:type_name -> dhp.provider.v1.Instance
+	31, // 43: dhp.provider.v1.HealthChange.changed:type_name -> dhp.provider.v1.Instance
+	31, // 44: dhp.provider.v1.HealthChange.gone:type_name -> dhp.provider.v1.Instance
+	23, // 45: dhp.provider.v1.Heartbeat.targets:type_name -> dhp.provider.v1.TargetKnowledge
+	26, // 46: dhp.provider.v1.TargetKnowledge.target:type_name -> dhp.provider.v1.Target
+	29, // 47: dhp.provider.v1.TargetKnowledge.observed_at:type_name -> google.protobuf.Timestamp
+	4,  // 48: dhp.provider.v1.ProviderAPI.GetProviderInfo:input_type -> dhp.provider.v1.GetProviderInfoRequest
+	7,  // 49: dhp.provider.v1.ProviderAPI.Ensure:input_type -> dhp.provider.v1.EnsureRequest
+	9,  // 50: dhp.provider.v1.ProviderAPI.Describe:input_type -> dhp.provider.v1.DescribeRequest
+	11, // 51: dhp.provider.v1.ProviderAPI.List:input_type -> dhp.provider.v1.ListRequest
+	13, // 52: dhp.provider.v1.ProviderAPI.Delete:input_type -> dhp.provider.v1.DeleteRequest
+	15, // 53: dhp.provider.v1.ProviderAPI.Release:input_type -> dhp.provider.v1.ReleaseRequest
+	17, // 54: dhp.provider.v1.ProviderAPI.WatchHealth:input_type -> dhp.provider.v1.WatchHealthRequest
+	5,  // 55: dhp.provider.v1.ProviderAPI.GetProviderInfo:output_type -> dhp.provider.v1.GetProviderInfoResponse
+	8,  // 56: dhp.provider.v1.ProviderAPI.Ensure:output_type -> dhp.provider.v1.EnsureResponse
+	10, // 57: dhp.provider.v1.ProviderAPI.Describe:output_type -> dhp.provider.v1.DescribeResponse
+	12, // 58: dhp.provider.v1.ProviderAPI.List:output_type -> dhp.provider.v1.ListResponse
+	14, // 59: dhp.provider.v1.ProviderAPI.Delete:output_type -> dhp.provider.v1.DeleteResponse
+	16, // 60: dhp.provider.v1.ProviderAPI.Release:output_type -> dhp.provider.v1.ReleaseResponse
+	19, // 61: dhp.provider.v1.ProviderAPI.WatchHealth:output_type -> dhp.provider.v1.WatchHealthResponse
+	55, // [55:62] is the sub-list for method output_type
+	48, // [48:55] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_dhp_provider_v1_provider_proto_init() }
@@ -1989,7 +2063,7 @@ func file_dhp_provider_v1_provider_proto_init() {
 	file_dhp_provider_v1_provider_proto_msgTypes[0].OneofWrappers = []any{}
 	file_dhp_provider_v1_provider_proto_msgTypes[2].OneofWrappers = []any{}
 	file_dhp_provider_v1_provider_proto_msgTypes[7].OneofWrappers = []any{}
-	file_dhp_provider_v1_provider_proto_msgTypes[14].OneofWrappers = []any{
+	file_dhp_provider_v1_provider_proto_msgTypes[15].OneofWrappers = []any{
 		(*WatchHealthResponse_Snapshot)(nil),
 		(*WatchHealthResponse_Change)(nil),
 		(*WatchHealthResponse_Heartbeat)(nil),
@@ -2000,7 +2074,7 @@ func file_dhp_provider_v1_provider_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dhp_provider_v1_provider_proto_rawDesc), len(file_dhp_provider_v1_provider_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
