@@ -67,6 +67,7 @@ test("a hold is read from the status as long as it is about the object's place, 
   assert.equal(holdOf({ rateLimitedUntil: "2026-01-01T01:00:01Z" }), undefined);
   assert.equal(holdOf({ rateLimitedUntil: "soon" }), undefined);
   assert.equal(holdOf({ conditions: [limited({ status: "False" })] }), undefined);
+  assert.equal(holdOf({}, { spec: { suspend: true } }), undefined);
   const edited = { metadata: { generation: 2 } };
   assert.equal(holdOf({}, edited), undefined);
   const placements = [placementJson(endpointA, "realm-1")];

@@ -102,6 +102,8 @@ export function recordedHold(
   // Beyond what a hint is believed for somebody else has written it.
   const isHolding = nowMs < untilMs && untilMs <= nowMs + holdMsMax;
   if (!isHolding || limited?.status !== "True" || choice.kind !== "chosen") return undefined;
+  // Nobody calls for it, and what it shows is not a failure.
+  if (object.spec.isSuspended) return undefined;
   const isAboutPlace =
     limited.observedGeneration === object.generation ||
     record.some((placement) => isSamePlace(placement, choice.place));
