@@ -90,6 +90,20 @@ test("a change is news to the objects that record the instance, and to no others
   assert.deepEqual(bench.news, [["ns/b", "health"]]);
 });
 
+test("an instance that carries another object's key is to be looked at by those who record it", () => {
+  const bench = new Bench();
+  const stream = session();
+  for (const key of ["ns/a", "ns/b"]) bench.book.watch(key, [placed("i-1")]);
+  bench.tell(stream, snapshot("i-1"), heartbeat(1));
+  bench.news.length = 0;
+  const changed = { ...instance("i-1"), instanceKey: "fleet/ns/b" };
+  bench.tell(stream, { case: "change", value: { changed: [changed] } });
+  assert.deepEqual(bench.news, [
+    ["ns/a", "look"],
+    ["ns/b", "health"],
+  ]);
+});
+
 test("what is gone is to be looked for", () => {
   const bench = new Bench();
   const stream = session();

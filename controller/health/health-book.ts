@@ -245,7 +245,9 @@ export class HealthBook {
       this.#tell(id, "usage", seen);
       return;
     }
-    this.#tell(id, "health", seen);
+    for (const key of this.#keysOfId.get(id) ?? []) {
+      this.#parts.onNews(key, isAnothers(instance, key) ? "look" : "health", seen);
+    }
   }
 
   #tell(id: string, news: News, seen: ObservedInstance | undefined): void {
@@ -293,6 +295,11 @@ function differInUsageAlone(before: ObservedInstance, after: ObservedInstance): 
   return (
     rest(before) === rest(after) && JSON.stringify(before.usage) !== JSON.stringify(after.usage)
   );
+}
+
+/** Two objects recorded one instance, as when both adopt it: its stamp says which of them has it. */
+function isAnothers({ instanceKey }: Instance, key: string): boolean {
+  return instanceKey !== "" && !instanceKey.endsWith(`/${key}`);
 }
 
 /** Names a place within this process. */
