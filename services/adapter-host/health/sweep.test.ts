@@ -5,7 +5,7 @@ import type { FoundInstance, VendorCall } from "../adapter.ts";
 import { endpoint } from "../test-host.ts";
 import { testAdapter } from "../test-vendor.ts";
 import { makeStamp } from "../stamp.ts";
-import { sweep } from "./sweep.ts";
+import { readUnlisted, sweep } from "./sweep.ts";
 import type { KnownInstances } from "./sweep.ts";
 
 const call: VendorCall = {
@@ -49,9 +49,10 @@ async function readsOf(options: {
   );
   let known: KnownInstances = new Map();
   for (let round = 0; round < options.sweeps; round += 1) {
-    const { rotationReads, isLate = () => false } = options;
-    const limits = { pagesMax: 1, confirmationsMax: 1, rotationReads, isLate };
-    known = (await sweep(adapter, call, known, limits)).instances;
+    const { rotationReads: readsMax, isLate = () => false } = options;
+    const listed = await sweep(adapter, call, known, { pagesMax: 1, confirmationsMax: 1 });
+    const read = await readUnlisted(adapter, call, listed.instances, { readsMax, isLate });
+    known = read.instances;
     for (let comer = 0; comer < options.comers; comer += 1) ids.push(`new-${round}-${comer}`);
   }
   return reads;

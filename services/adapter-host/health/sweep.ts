@@ -19,9 +19,13 @@ export interface SweepLimits {
   readonly pagesMax: number;
   /** So many vanished instances are looked for in one sweep; the others stay as they were. */
   readonly confirmationsMax: number;
-  /** So many are read by id in one sweep where lists do not carry everything. */
-  readonly rotationReads: number;
-  /** True once the sweep has taken long enough: one read by id more, and the rest waits for the next. */
+}
+
+/** Where lists do not carry everything. */
+export interface RotationLimits {
+  /** So many are read by id. */
+  readonly readsMax: number;
+  /** True once it has taken long enough: the rest waits for the next time. */
   readonly isLate: () => boolean;
 }
 
@@ -31,29 +35,73 @@ export interface SweepFindings {
   readonly gone: readonly FoundInstance[];
 }
 
-/** Throws ProviderError when the list cannot be read whole. */
+/** Reads the list. Throws ProviderError when it cannot be read whole. */
 export async function sweep(
   adapter: Adapter,
   call: VendorCall,
   before: KnownInstances,
-  options: SweepLimits,
+  limits: SweepLimits,
 ): Promise<SweepFindings> {
-  const listed = await listStamped(adapter, call, options.pagesMax);
-  const turns = { last: Math.max(0, ...[...before.values()].map(({ turn }) => turn)) };
+  const listed = await listStamped(adapter, call, limits.pagesMax);
+  const last = lastTurn(before);
   const instances = new Map<string, KnownInstance>();
   for (const found of listed) {
     const known = before.get(found.id);
     const isNew = known === undefined;
     instances.set(found.id, {
       found: isNew ? found : withUnlistedFields(found, known.found),
-      turn: isNew ? turns.last : known.turn,
+      turn: isNew ? last : known.turn,
     });
   }
-  const gone = await confirmVanished(adapter, call, { before, instances, turns, options });
-  if (adapter.info.listsLackFields === true) {
-    await readInRotation(adapter, call, { instances, gone, turns, options });
+  const gone: FoundInstance[] = [];
+  let readsLeft = limits.confirmationsMax;
+  for (const [id, known] of before) {
+    if (instances.has(id)) continue;
+    if (readsLeft === 0) {
+      instances.set(id, known);
+      continue;
+    }
+    readsLeft -= 1;
+    const found = await adapter.read(call, id);
+    if (found?.stamp === undefined) gone.push(known.found);
+    else instances.set(id, { found, turn: lastTurn(instances) + 1 });
   }
   return { instances, gone };
+}
+
+/**
+ * Reads some by id: those that wait longest, one of them at least. A new one waits from when it was
+ * listed, and not before all others: where instances are made all the time, the old ones would have
+ * no turn. Throws ProviderError when one cannot be read.
+ */
+export async function readUnlisted(
+  adapter: Adapter,
+  call: VendorCall,
+  listed: KnownInstances,
+  { readsMax, isLate }: RotationLimits,
+): Promise<SweepFindings> {
+  const instances = new Map(listed);
+  const gone: FoundInstance[] = [];
+  let turn = lastTurn(listed);
+  const due = [...listed].sort(([, a], [, b]) => a.turn - b.turn).slice(0, readsMax);
+  for (const [id, known] of due) {
+    const found = await adapter.read(call, id);
+    if (found?.stamp === undefined) {
+      instances.delete(id);
+      gone.push(known.found);
+    } else {
+      turn += 1;
+      instances.set(id, { found, turn });
+    }
+    if (isLate()) break;
+  }
+  return { instances, gone };
+}
+
+function lastTurn(instances: KnownInstances): number {
+  let last = 0;
+  for (const { turn } of instances.values()) last = Math.max(last, turn);
+  return last;
 }
 
 async function listStamped(
@@ -70,58 +118,6 @@ async function listStamped(
     token = nextToken;
   }
   throw new Error(`the list has more than ${pagesMax} pages`);
-}
-
-interface SweepState {
-  readonly instances: Map<string, KnownInstance>;
-  /** The last turn that was given. */
-  readonly turns: { last: number };
-  readonly options: SweepLimits;
-}
-
-async function confirmVanished(
-  adapter: Adapter,
-  call: VendorCall,
-  { before, instances, turns, options }: SweepState & { readonly before: KnownInstances },
-): Promise<FoundInstance[]> {
-  const gone: FoundInstance[] = [];
-  let readsLeft = options.confirmationsMax;
-  for (const [id, known] of before) {
-    if (instances.has(id)) continue;
-    if (readsLeft === 0) {
-      instances.set(id, known);
-      continue;
-    }
-    readsLeft -= 1;
-    const found = await adapter.read(call, id);
-    if (found?.stamp === undefined) gone.push(known.found);
-    else instances.set(id, { found, turn: (turns.last += 1) });
-  }
-  return gone;
-}
-
-/**
- * Those that wait longest come first. A new one waits from when it was listed, and not before all
- * others: where instances are made all the time, the old ones would have no turn.
- */
-async function readInRotation(
-  adapter: Adapter,
-  call: VendorCall,
-  { instances, gone, turns, options }: SweepState & { readonly gone: FoundInstance[] },
-): Promise<void> {
-  const due = [...instances.entries()]
-    .sort(([, a], [, b]) => a.turn - b.turn)
-    .slice(0, options.rotationReads);
-  for (const [id, known] of due) {
-    const found = await adapter.read(call, id);
-    if (found?.stamp === undefined) {
-      instances.delete(id);
-      gone.push(known.found);
-    } else {
-      instances.set(id, { found, turn: (turns.last += 1) });
-    }
-    if (options.isLate()) return;
-  }
 }
 
 /** What the list says, and of the rest what was last read: absent means "not shown here". */

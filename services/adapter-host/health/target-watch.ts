@@ -13,7 +13,7 @@ import type { Log } from "../../process/log.ts";
 import { redactText } from "../../process/redaction.ts";
 import type { Adapter, FoundInstance, VendorCall } from "../adapter.ts";
 import { instanceMessage } from "../instance-message.ts";
-import { sweep } from "./sweep.ts";
+import { readUnlisted, sweep } from "./sweep.ts";
 import type { KnownInstance, SweepLimits } from "./sweep.ts";
 import { factsOf, nextSweepMs, retrySweepMs, wordsOf } from "./sweep-pace.ts";
 import type { AccountFacts, PaceOptions } from "./sweep-pace.ts";
@@ -55,7 +55,7 @@ export interface TargetWatchParts {
   readonly random: () => number;
   readonly log: Log;
   readonly pace: PaceOptions;
-  readonly limits: Omit<SweepLimits, "rotationReads" | "isLate">;
+  readonly limits: SweepLimits;
   /** A sweep that takes longer is given up. */
   readonly sweepTimeoutMs: number;
   readonly observe: ObserveSweep;
@@ -191,22 +191,25 @@ export class TargetWatch {
     };
     try {
       const before = new Map([...this.#shown].map(([id, { known }]) => [id, known]));
-      const findings = await this.#within(signal, async (call, callsPerSecond) => {
+      await this.#within(signal, async (call, callsPerSecond) => {
         const realm = await adapter.realm(call);
         const isMoved = this.#realm !== "" && this.#realm !== realm;
-        const rotationReads = rotationReadsOf(callsPerSecond, pace.intervalMs);
-        // What the lists say must not grow old while what they lack is read.
+        const found = await sweep(adapter, call, isMoved ? new Map() : before, limits);
+        if (signal.aborted) return;
+        this.#realm = realm;
+        this.#facts = {};
+        this.#observedAtMs = beganAtMs;
+        this.#message = "";
+        this.#show(found.instances, found.gone);
+        if (adapter.info.listsLackFields !== true) return;
+        // What the lists say is told, and must not grow old while what they lack is read.
         const isLate = (): boolean =>
           clock.monotonicMs() - startMs > pace.intervalMs * readingShare;
-        const options = { ...limits, rotationReads, isLate };
-        return { realm, ...(await sweep(adapter, call, isMoved ? new Map() : before, options)) };
+        const readsMax = rotationReadsOf(callsPerSecond, pace.intervalMs);
+        const read = await readUnlisted(adapter, call, found.instances, { readsMax, isLate });
+        if (!signal.aborted) this.#show(read.instances, read.gone);
       });
       if (signal.aborted) return undefined;
-      this.#realm = findings.realm;
-      this.#facts = {};
-      this.#observedAtMs = beganAtMs;
-      this.#message = "";
-      this.#show(findings.instances, findings.gone);
       end("OK");
       return undefined;
     } catch (error) {
