@@ -56,11 +56,14 @@ test("what the vendor states of the account is believed at once, whatever lists 
   const made = ensuredAs("READY", { observedAtMs: 5_000 });
   const outcome = { ...made, trustHealthAfterMs: 15_000 };
   const limited = { isRateLimited: true, rateLimitedUntilMs: 60_000, billing: "OVERDUE" } as const;
-  const instance = ensuredAs("READY", { ...limited, availability: "UNAVAILABLE" }).instance;
+  const usage = { credits: { remaining: 0, limit: 5 } };
+  const facts = { ...limited, usage, availability: "UNAVAILABLE" } as const;
+  const { instance } = ensuredAs("READY", facts);
   const overlaid = withHealth(outcome, { kind: "seen", instance, readAtMs: 6_000 });
   assert.ok(overlaid.kind === "ensured");
   const { isRateLimited, rateLimitedUntilMs, billing, availability } = overlaid.instance;
   assert.deepEqual({ isRateLimited, rateLimitedUntilMs, billing }, limited);
+  assert.deepEqual(overlaid.instance.usage, usage);
   assert.equal(availability, made.instance.availability, "which lists may be late with");
   const early = withHealth(outcome, { kind: "seen", instance, readAtMs: 5_000 });
   assert.ok(early.kind === "ensured" && early.instance.isRateLimited);

@@ -36,8 +36,8 @@ function withAccountFacts(
   if (!isNews || !isSameInstance(known, instance)) return outcome;
   const { isRateLimited, rateLimitedUntilMs } = instance;
   const until = rateLimitedUntilMs === undefined ? {} : { rateLimitedUntilMs };
-  const billing = isLater ? instance.billing : known.billing;
-  return { ...outcome, instance: { ...known, isRateLimited, billing, ...until } };
+  const { billing, usage } = isLater ? instance : known;
+  return { ...outcome, instance: { ...known, isRateLimited, billing, usage, ...until } };
 }
 
 function withoutUntil({
