@@ -37,7 +37,7 @@ let front: VendorFront;
 before(async () => {
   stack = await startStack({
     withElevenLabs: {},
-    controllerFlags: ["--call-deadline=2s", "--back-off-max=1s"],
+    controllerFlags: ["--call-deadline=5s", "--back-off-max=1s"],
   });
   await stack.elevenLabs.script(hidden);
 });
@@ -51,7 +51,7 @@ async function applyLost(names: readonly string[], fault: object): Promise<void>
   const { cluster, elevenLabs } = stack;
   await elevenLabs.script({ ...create, times: names.length, ...fault });
   await Promise.all(names.map((name) => applyDhp(cluster, dhp(name, speech))));
-  await eventually(async () => assert.deepEqual(await elevenLabs.faults(), []));
+  await eventually(async () => assert.deepEqual(await elevenLabs.faults(), []), healMs);
 }
 
 async function restartAdapter(): Promise<void> {
